@@ -22,6 +22,8 @@ dtool_embed(${PROJECT_BINARY_DIR}/generated/cli/scripts.h dtool::cli::scripts
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/install_conda.py
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/keep_ranks.sh
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/launch.sh
+  ${PROJECT_SOURCE_DIR}/cli/run/scripts/python_packages.py
+  ${PROJECT_SOURCE_DIR}/cli/run/scripts/read_requirements.py
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/solve_conda.py
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/torchrun.sh
   ${PROJECT_SOURCE_DIR}/cli/run/scripts/words.sh)
@@ -124,7 +126,7 @@ add_library(dtool_cli STATIC
   cli/run/supply.cpp
   cli/run/trainer_bundle.cpp
   cli/run/tree_push.cpp
-  cli/run/wheels.cpp
+  cli/run/python_packages.cpp
   cli/settings.cpp
   cli/shell/completion.cpp
   cli/shell/live_values.cpp

@@ -4,8 +4,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <regex>
-#include <set>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
@@ -32,9 +31,9 @@ namespace fs = std::filesystem;
 constexpr const char* kRattler = "--only-binary :all:\npy-rattler==0.28.*\n";
 constexpr const char* kYaml = "PyYAML>=6\n";
 
-/// The wheels of what dtool itself needs of pip's packages.
-Packages own_wheels(Console& console, const PackageStore& store, const std::string& name,
-                    const std::string& requirements, const HostPython& python) {
+/// What dtool itself needs of pip's packages.
+Packages own_packages(Console& console, const PackageStore& store, const std::string& name,
+                      const std::string& requirements, const HostPython& python) {
   const fs::path file = store.folder() / name;
   std::error_code missing;
   if (!fs::exists(file, missing) || killfiles::read_whole(file) != requirements) {
@@ -42,7 +41,7 @@ Packages own_wheels(Console& console, const PackageStore& store, const std::stri
     killfiles::write_whole(file, requirements);
   }
   try {
-    return resolve_wheels(console, file, python);
+    return resolve_python(console, {file, {}, {}}, python);
   } catch (const UsageError& error) {
     throw UsageError(fmt::format(
         "py-rattler, which reads an environment.yml, cannot be fetched: {}", error.what()));
@@ -57,20 +56,20 @@ std::string ready_solver(Console& console, const PackageStore& store) {
     throw UsageError(
         "--environment: this machine has no python3 of 3.10 or later, on which "
         "py-rattler reads an environment.yml");
-  const Packages wheels =
-      own_wheels(console, store, "solver.txt", fmt::format("{}{}", kRattler, kYaml),
-                 {own.version, own.processor, glibc_of(own.libc)});
+  const Packages packages =
+      own_packages(console, store, "solver.txt", fmt::format("{}{}", kRattler, kYaml),
+                   {own.version, own.processor, glibc_of(own.libc)});
   const ssh::EndsAtOnce ends_at_once;  // nobody listens meanwhile
-  const fs::path folder = host::expand_home("~/.dtool/environments/" + wheels.hash);
-  const auto ask = [&](bool builds) { return host::ready_python({wheels.hash, builds, false}); };
+  const fs::path folder = host::expand_home("~/.dtool/environments/" + packages.hash);
+  const auto ask = [&](bool builds) { return host::ready_python({packages.hash, builds}); };
   if (!ask(false).is_built) {
     std::error_code fault;
     fs::create_directories(folder, fault);
-    const fs::path draft = folder / ("wheels." + ssh::random_hex(8));
-    if (!fault) fs::copy(wheels.tree.root, draft, fs::copy_options::recursive, fault);
+    const fs::path draft = folder / ("packages." + ssh::random_hex(8));
+    if (!fault) fs::copy(packages.tree.root, draft, fs::copy_options::recursive, fault);
     if (!fault) host::flush_disk_of(draft);
     std::error_code is_taken;  // another dtool has put them there, and may be reading them
-    if (!fault) fs::rename(draft, folder / "wheels", is_taken);
+    if (!fault) fs::rename(draft, folder / "packages", is_taken);
     std::error_code ignored;
     fs::remove_all(draft, ignored);
     const host::PythonReply reply = ask(true);
@@ -82,13 +81,10 @@ std::string ready_solver(Console& console, const PackageStore& store) {
   return folder / "venv/bin/python3";
 }
 
-/// py-rattler's wheel among them.
-fs::path find_rattler(const fs::path& folder) {
-  for (const auto& each : fs::directory_iterator(folder)) {
-    const std::string name = each.path().filename();
-    if (name.starts_with("py_rattler-") && name.ends_with(".whl")) return each.path();
-  }
-  throw std::runtime_error(fmt::format("there is no wheel of py-rattler in {}", folder.string()));
+/// The folder from which those packages are imported.
+fs::path site_packages(const fs::path& packages, const HostPython& python) {
+  return packages /
+         fmt::format("lib/python3.{}/site-packages", host::minor_of_python(python.version));
 }
 
 enum class Channels { remote, local };
@@ -110,10 +106,8 @@ Channels fetch(const std::string& python, const fs::path& file, const CondaHosts
 
 /// Writes the lock, and returns the hash of all.
 std::string lock(const fs::path& folder, const CondaHosts& hosts) {
-  std::set<std::string> names;
-  for (const auto& each : fs::directory_iterator(folder)) names.insert(each.path().filename());
   std::string text;
-  for (const std::string& name : names)
+  for (const std::string& name : tree_sync::tree_of(folder, files_below(folder)).files)
     text += fmt::format("{} {}\n", sha256_of(folder / name), name);
   killfiles::write_whole(folder / kLockFile, text);
   ssh::Sha256 hash;
@@ -122,9 +116,45 @@ std::string lock(const fs::path& folder, const CondaHosts& hosts) {
   return hash.hex();
 }
 
+/// Adds what stands below `pip:`, chosen for conda's Python and beside conda's packages.
+Packages add_pip(Console& console, const fs::path& file, const CondaHosts& hosts,
+                 const PackageStore& store, Packages conda) {
+  const fs::path told = conda.tree.root / "pip.json";
+  if (std::error_code missing; !fs::exists(told, missing)) return conda;
+  PackageNeeds needs{conda.tree.root / "pip.txt", {}, {}};
+  const auto chosen = nlohmann::json::parse(killfiles::read_whole(told));
+  chosen.at("held").get_to(needs.held);
+  needs.keeps_held = true;
+  needs.origin = file;
+  const Packages pip = resolve_python(
+      console, needs, {chosen.at("python"), hosts.python.processor, hosts.python.glibc});
+  ssh::Sha256 both;
+  both.add(fmt::format("conda and pip 1 {} {}\n", conda.hash, pip.hash));
+  const std::string key = both.hex();
+  std::string hash = store.find(key);
+  if (hash.empty()) {
+    hash = store.add([&](const fs::path& packages, const fs::path&) {
+      const ssh::EndsAtOnce ends_at_once;  // nobody listens while this reads
+      std::error_code no_links;
+      fs::copy(conda.tree.root, packages,
+               fs::copy_options::recursive | fs::copy_options::create_hard_links, no_links);
+      if (no_links)
+        fs::copy(conda.tree.root, packages,
+                 fs::copy_options::recursive | fs::copy_options::skip_existing);
+      fs::remove(packages / kLockFile);
+      fs::copy(pip.tree.root, packages / "pip",
+               fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+      fs::remove(packages / "pip" / kLockFile);
+      return lock(packages, hosts);
+    });
+    store.remember(key, hash);
+  }
+  return store.take(hash);
+}
+
 std::string key_of(const fs::path& file, const CondaHosts& hosts) {
   ssh::Sha256 key;
-  key.add(fmt::format("conda 2 {} {} {} {}\n", hosts.python.processor, hosts.python.glibc,
+  key.add(fmt::format("conda 3 {} {} {} {}\n", hosts.python.processor, hosts.python.glibc,
                       hosts.kernel, hosts.cuda));
   key.add(kRattler);
   key.add(scripts::kSolve_conda);
@@ -160,15 +190,16 @@ Packages resolve_conda(Console& console, const fs::path& file, const CondaHosts&
   std::string hash = store.find(key);
   if (hash.empty()) {
     const std::string python = ready_solver(console, store);
-    const Packages installer = own_wheels(console, store, "installer.txt", kRattler, hosts.python);
-    const fs::path wheel = find_rattler(installer.tree.root);
+    const Packages installer =
+        own_packages(console, store, "installer.txt", kRattler, hosts.python);
     console.progress(fmt::format("py-rattler resolves {} and fetches its packages",
                                  without_controls(file.string())));
     Channels channels = Channels::local;
     hash = store.add([&](const fs::path& packages, const fs::path&) {
       channels = fetch(python, file, hosts, store, packages);
       const ssh::EndsAtOnce ends_at_once;  // nobody listens while this reads
-      fs::copy_file(wheel, packages / wheel.filename());
+      fs::copy(site_packages(installer.tree.root, hosts.python), packages / "rattler",
+               fs::copy_options::recursive);
       killfiles::write_whole(packages / host::kCondaInstaller,
                              std::string(scripts::kInstall_conda));
       return lock(packages, hosts);
@@ -177,7 +208,7 @@ Packages resolve_conda(Console& console, const fs::path& file, const CondaHosts&
     console.progress("");
     remove_unused(store);
   }
-  return store.take(hash);
+  return add_pip(console, file, hosts, store, store.take(hash));
 }
 
 }  // namespace dtool::cli

@@ -9,7 +9,7 @@
 
 #include "cli/console.h"
 #include "cli/run/package_store.h"
-#include "cli/run/wheels.h"
+#include "cli/run/python_packages.h"
 
 namespace dtool::cli {
 

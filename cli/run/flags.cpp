@@ -31,6 +31,20 @@ void add_shared_flags(Options& command, RunFlags& flags, const std::string& code
           "packages of a requirements.txt, uv.lock or environment.yml, installed on each host")
       .type_name("FILE")
       .check(must_not_be_empty);
+  command
+      .add_option("--extra", flags.extras,
+                  "with a uv.lock: an extra of its project to install, too; repeatable")
+      .type_name("NAME")
+      .check(must_not_be_empty)
+      .one_value_each();
+  command
+      .add_option("--group", flags.groups,
+                  "with a uv.lock: a dependency group to install, too; repeatable")
+      .type_name("NAME")
+      .check(must_not_be_empty)
+      .one_value_each();
+  command.add_flag("--system_site_packages", flags.system_site_packages,
+                   "with --environment: the hosts' own Python packages are seen beside it");
   add_environment_flags(command, flags.environment);
   command.add_option("--code_path,--allenact_path", flags.code_path, code_path).type_name("PATH");
   command

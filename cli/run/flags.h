@@ -30,7 +30,10 @@ struct RunFlags {
   std::string config_kwargs;
   std::optional<std::uint64_t> seed;
   EnvironmentFlags environment;
-  std::string environment_file;  ///< of --environment
+  std::string environment_file;     ///< of --environment
+  std::vector<std::string> extras;  ///< of its project
+  std::vector<std::string> groups;
+  bool system_site_packages = false;
   std::string code_path;
   std::string output_dir;
   std::string extra_tag;

@@ -14,7 +14,7 @@
 #include "cli/run/environment/exports.h"
 #include "cli/run/experiment.h"
 #include "cli/run/listener.h"
-#include "cli/run/wheels.h"
+#include "cli/run/python_packages.h"
 #include "ssh/host/child.h"
 #include "ssh/machine/random_hex.h"
 
@@ -59,7 +59,7 @@ void take_program(PendingRun& run, const Invocation& invocation) {
 
 /// --environment brings a Python environment, and the settings' one does not count then.
 void refuse_other_environments(PendingRun& run) {
-  if (!run.requirements.empty()) check_requirements(run.requirements);
+  if (!run.requirements.empty()) check_requirements(run.package_needs());
   const Environment& environment = run.plan.environment;
   const char* other = !run.flags.environment.activate.empty() ? "--env_activate_path"
                       : environment.container                 ? "a container"
@@ -93,7 +93,12 @@ void make_plan(PendingRun& run, const Invocation& invocation, const Targets& tar
     throw UsageError("--max_restarts starts again what --on_failure leave does not stop",
                      "leave --on_failure away");
   run.plan.environment = make_environment(run.flags.environment, invocation.settings.all());
-  if (!run.flags.environment_file.empty()) refuse_other_environments(run);
+  if (!run.flags.environment_file.empty()) {
+    refuse_other_environments(run);
+  } else if (run.flags.system_site_packages || !run.flags.extras.empty() ||
+             !run.flags.groups.empty()) {
+    throw UsageError("--extra, --group and --system_site_packages are about --environment FILE");
+  }
   check_torchrun(run.plan.environment, run.plan.program);
   run.plan.output_dir = run.flags.output_dir;
   run.plan.variables.assign(invocation.settings.all().environment.begin(),

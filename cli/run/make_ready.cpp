@@ -170,7 +170,7 @@ bool make_environment_ready(PendingRun& run, RunReport& report, Console& console
   if (run.flags.environment_file.empty()) return true;
   const auto judge = [&report](const std::vector<ssh::HostResult>& results,
                                std::string_view doing) { return report.all_well(results, doing); };
-  run.plan.environment.activate = supply_environment(console, remote, run.requirements, judge);
+  run.plan.environment.activate = supply_environment(console, remote, run.package_needs(), judge);
   return !run.plan.environment.activate.empty();
 }
 

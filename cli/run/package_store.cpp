@@ -81,9 +81,16 @@ std::string PackageStore::add(
 Packages PackageStore::take(const std::string& hash) const {
   const fs::path folder = folder_ / hash;
   remove_old(folder);
+  return {hash, tree_sync::tree_of(folder, files_below(folder))};
+}
+
+std::vector<std::string> files_below(const fs::path& folder) {
   std::vector<std::string> files;
-  for (const auto& each : fs::directory_iterator(folder)) files.push_back(each.path().filename());
-  return {hash, tree_sync::tree_of(folder, std::move(files))};
+  for (const auto& each : fs::recursive_directory_iterator(folder)) {
+    if (each.is_symlink() || !each.is_directory())
+      files.push_back(each.path().lexically_relative(folder));
+  }
+  return files;
 }
 
 std::string sha256_of(const fs::path& file) {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "ssh/machine/run_to_end.h"
 #include "sync/tree.h"
@@ -44,6 +45,9 @@ class PackageStore {
 
 /// The name of the file that lists a folder's packages with their SHA-256.
 inline constexpr const char* kLockFile = "lock.txt";
+
+/// Relative to the folder; links are not followed.
+std::vector<std::string> files_below(const std::filesystem::path& folder);
 
 /// The SHA-256 of a file's content, in hex.
 std::string sha256_of(const std::filesystem::path& file);

@@ -7,7 +7,6 @@
 
 #include "cli/run/code_tree.h"
 #include "cli/run/data.h"
-#include "cli/run/wheels.h"
 
 namespace dtool::cli {
 namespace {
@@ -29,6 +28,11 @@ std::string PendingRun::code_folder_on(const ssh::Host& host) const {
   return code_folder(
       host, flags.code_path,
       is_elsewhere ? std::filesystem::path(earlier->record().code.folder) : current_folder());
+}
+
+PackageNeeds PendingRun::package_needs() const {
+  return {requirements, flags.extras, flags.groups,
+          flags.system_site_packages ? OwnPackages::seen : OwnPackages::hidden};
 }
 
 void take_up_earlier(PendingRun& run, Options& command, const Invocation& invocation) {
@@ -83,7 +87,7 @@ bool gather_code(PendingRun& run, Console& console, const ssh::ConnectOptions& c
   const auto found = run.earlier->find_file("--environment", file, run.earlier_code->tree().root);
   if (!found) throw gone(*run.earlier, "--environment", file);
   run.requirements = found->string();
-  if (!file.empty()) check_requirements(run.requirements);
+  if (!file.empty()) check_requirements(run.package_needs());
   return true;
 }
 

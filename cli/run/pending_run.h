@@ -14,6 +14,7 @@
 #include "cli/run/earlier_run.h"
 #include "cli/run/flags.h"
 #include "cli/run/plan.h"
+#include "cli/run/python_packages.h"
 #include "ssh/host.h"
 
 namespace dtool::cli {
@@ -39,6 +40,8 @@ struct PendingRun {
   bool wants_sync() const { return !flags.no_sync && needs_code(); }
   bool sends_to_code_folder() const { return wants_sync() && !repeats(); }
   std::string code_folder_on(const ssh::Host& host) const;
+  /// What --environment and the flags beside it want.
+  PackageNeeds package_needs() const;
 };
 
 /// The earlier run that the flags name, if any, gives what the user has not. `command` has the

@@ -7,16 +7,19 @@
 #include <chrono>
 #include <map>
 #include <optional>
+#include <regex>
+#include <set>
 #include <utility>
 
 #include "cli/failures.h"
 #include "cli/host_output.h"
 #include "cli/run/conda_packages.h"
 #include "cli/run/host/python_environment.h"
+#include "cli/run/python_packages.h"
 #include "cli/run/trainer_bundle.h"
 #include "cli/run/tree_push.h"
-#include "cli/run/wheels.h"
 #include "cli/terminal_text.h"
+#include "killfiles/whole_file.h"
 #include "ssh/host/messages/check.h"
 #include "ssh/host/protocol.h"
 #include "ssh/host/words.h"
@@ -32,7 +35,7 @@ void fail(ssh::HostResult& result, std::string error, std::string hint = "") {
   result.hint = std::move(hint);
 }
 
-enum class Kind { wheels, conda };
+enum class Kind { python, conda };
 
 /// A host's answer; meaningful if its result is ok.
 struct Answer {
@@ -87,14 +90,15 @@ bool is_plain(std::string_view word) {
   });
 }
 
-/// The numbers of `5.10`.
-std::pair<int, int> numbers_of(std::string_view version) {
-  const std::size_t dot = std::min(version.find('.'), version.size());
-  const auto number = [](std::string_view word) {
-    return host::parse_number<int>(word).value_or(0);
-  };
-  return {number(version.substr(0, dot)),
-          number(version.substr(std::min(dot + 1, version.size())))};
+/// The numbers of `3.11.2`.
+std::vector<int> numbers_of(std::string_view version) {
+  std::vector<int> numbers;
+  while (!version.empty()) {
+    const std::size_t dot = std::min(version.find('.'), version.size());
+    numbers.push_back(host::parse_number<int>(version.substr(0, dot)).value_or(0));
+    version.remove_prefix(std::min(dot + 1, version.size()));
+  }
+  return numbers;
 }
 
 bool is_earlier(std::string_view version, std::string_view other) {
@@ -123,7 +127,8 @@ void judge_python(Answer& answer, Kind kind) {
 /// What hosts must have in common, in words.
 std::string common_of(const host::PythonReply& reply, Kind kind) {
   return kind == Kind::conda ? fmt::format("the processor {}", reply.processor)
-                             : fmt::format("Python {} on {}", reply.version, reply.processor);
+                             : fmt::format("Python 3.{} on {}",
+                                           host::minor_of_python(reply.version), reply.processor);
 }
 
 /// What most hosts have; the others fail, since one environment cannot serve both.
@@ -160,20 +165,55 @@ void tell_change(Console& console, const ssh::Host& host, const host::PythonRepl
                            ssh::to_string(host), without_controls(reply.fault)));
 }
 
+/// Those packages that every host has in the same version: `NAME==VERSION`.
+std::vector<std::string> common_packages(const std::vector<Answer>& answers) {
+  static const std::regex form("[A-Za-z0-9][A-Za-z0-9._-]*==[A-Za-z0-9][A-Za-z0-9._+!-]*");
+  std::map<std::string, std::size_t> counts;
+  for (const Answer& each : answers) {
+    std::set<std::string> own;
+    for (std::string_view rest = each.reply.packages; !rest.empty();)
+      own.insert(std::string(host::cut_line(rest)));
+    for (const std::string& package : own) ++counts[package];
+  }
+  std::vector<std::string> common;
+  for (const auto& [package, count] : counts)
+    if (count == answers.size() && std::regex_match(package, form)) common.push_back(package);
+  return common;
+}
+
+/// Who has a PyTorch on the hosts may miss it in an environment that hides it.
+void note_hidden_torch(Console& console, const PackageNeeds& needs, const Packages& packages,
+                       const std::vector<std::string>& common) {
+  const std::string lock = killfiles::read_whole(packages.tree.root / kLockFile);
+  if (common.empty() || needs.own_packages == OwnPackages::seen ||
+      ("\n" + lock).find("\ntorch==") != std::string::npos)
+    return;
+  console.note(fmt::format(
+      "the hosts have {}, and the environment of {} is without torch: --system_site_packages lets "
+      "it see the hosts' own packages",
+      common.front(), without_controls(needs.file.string())));
+}
+
 }  // namespace
 
-std::string supply_environment(Console& console, ssh::Remote& remote,
-                               const std::filesystem::path& file, const JudgeStep& judge) {
+std::string supply_environment(Console& console, ssh::Remote& remote, PackageNeeds needs,
+                               const JudgeStep& judge) {
   constexpr std::chrono::seconds kForAnswer{60};
-  const Kind kind = is_conda_file(file) ? Kind::conda : Kind::wheels;
-  std::vector<Answer> answers = ask(console, remote, "looked at", {}, kForAnswer);
+  const std::filesystem::path& file = needs.file;
+  const Kind kind = is_conda_file(file) ? Kind::conda : Kind::python;
+  const bool sees_system = needs.own_packages == OwnPackages::seen;
+  std::vector<Answer> answers =
+      ask(console, remote, "looked at", {"", false, false, sees_system}, kForAnswer);
   for (Answer& each : answers) judge_python(each, kind);
   const CondaHosts hosts = agree(answers, kind);
   if (!judge(results_of(answers), "asking for Python")) return {};
+  const std::vector<std::string> common = common_packages(answers);
+  if (sees_system) needs.held = common;
   const Packages packages = kind == Kind::conda ? resolve_conda(console, file, hosts)
-                                                : resolve_wheels(console, file, hosts.python);
+                                                : resolve_python(console, needs, hosts.python);
+  if (kind == Kind::python) note_hidden_torch(console, needs, packages, common);
   const std::string folder = "~/.dtool/environments/" + packages.hash;
-  host::PythonRequest request{packages.hash, false, kind == Kind::conda};
+  host::PythonRequest request{packages.hash, false, kind == Kind::conda, sees_system};
   answers = ask(console, remote, "asked for the environment", request, kForAnswer);
   if (!judge(results_of(answers), "asking for the environment")) return {};
   std::vector<std::size_t> places;
@@ -184,7 +224,7 @@ std::string supply_environment(Console& console, ssh::Remote& remote,
   }
   if (!places.empty()) {
     if (!judge(send_to_store(console, remote, packages.tree, "the Python packages",
-                             folder + (request.is_conda ? "/packages" : "/wheels"), places),
+                             folder + "/packages", places),
                "sending the Python packages"))
       return {};
     request.builds = true;

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
-// `--environment`: the same packages on all hosts. This machine resolves a file and fetches wheels
-// or conda's packages, sends them as code is sent, and each host builds an environment below
+// `--environment`: the same packages on all hosts. This machine resolves a file and fetches
+// packages of Python or conda, sends them as code is sent, and each host builds an environment
+// below
 // `~/.dtool/environments/HASH`.
 #pragma once
 
-#include <filesystem>
 #include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "cli/console.h"
+#include "cli/run/python_packages.h"
 #include "ssh/remote.h"
 
 namespace dtool::cli {
@@ -20,10 +21,10 @@ namespace dtool::cli {
 using JudgeStep =
     std::function<bool(const std::vector<ssh::HostResult>& results, std::string_view doing)>;
 
-/// Gives every host the environment of `file`, and asks nothing but that where all have it. Returns
-/// the environment's folder on hosts, from `~/`; empty: a step went wrong, as `judge` was told.
-/// Throws UsageError and the rest that resolve_wheels and resolve_conda throw.
-std::string supply_environment(Console& console, ssh::Remote& remote,
-                               const std::filesystem::path& file, const JudgeStep& judge);
+/// Gives every host the environment that is wanted, and asks nothing but that where all have it.
+/// Returns the environment's folder on hosts, from `~/`; empty: a step went wrong, as `judge` was
+/// told. Throws UsageError and the rest that resolve_python and resolve_conda throw.
+std::string supply_environment(Console& console, ssh::Remote& remote, PackageNeeds needs,
+                               const JudgeStep& judge);
 
 }  // namespace dtool::cli

@@ -2,7 +2,8 @@
 """Makes a channel of real conda packages for a test: `conda_channel.py FOLDER VERSION`.
 
 python is this machine's own, with its standard library; native is a program of C that knows its
-prefix, and a text that does; greet, of VERSION, is a package of Python for any machine.
+prefix, and a text that does; greet, of VERSION, and held
+are packages of Python for any machine.
 """
 import ctypes
 import hashlib
@@ -112,6 +113,11 @@ if not channel.exists():
     add(channel, "native", "1.0", SUBDIR, native(), ["__glibc >=2.17", "__linux >=3.10"],
         {"bin/native": "binary", "etc/native.conf": "text"})
     add(channel, "for_gpus", "1.0", SUBDIR, {"etc/for_gpus": (b"", 0o644)}, ["__cuda >=11"])
+    HELD = "def main():\n    print('held of conda')\n"
+    add(channel, "held", "1.5", "noarch", {
+        "site-packages/held.py": (HELD.encode(), 0o644),
+        "site-packages/held-1.5.dist-info/METADATA": (b"Metadata-Version: 2.1\nName: held\nVersion: 1.5\n", 0o644),
+        "site-packages/held-1.5.dist-info/RECORD": (b"held.py,,\n", 0o644)}, ["python %s.*" % NUMBER], noarch=["held = held:main"])
 GREET = "def main():\n    print('greet %s from', __file__)\n" % version
 add(channel, "greet", version, "noarch", {"site-packages/greet.py": (GREET.encode(), 0o644)},
     ["python %s.*" % NUMBER, "native"], noarch=["greet-all = greet:main"])

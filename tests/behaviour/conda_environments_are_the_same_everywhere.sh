@@ -6,18 +6,7 @@ source "$(dirname "$0")/harness.sh"
 needs_isolation
 needs_program cc
 
-# py-rattler and PyYAML as users get them; they are fetched once for a build.
-wheels=$(dirname "$DTOOL")/test_wheels
-fetch_wheels() {
-  /usr/bin/python3 -m venv "$work/venv" || return
-  timeout 150 "$work/venv/bin/pip" download --quiet --disable-pip-version-check --retries 1 --timeout 15 -d "$wheels.new" 'py-rattler==0.28.*' 'PyYAML>=6' &&
-    mv "$wheels.new" "$wheels"
-}
-exec 9>"$wheels.lock"
-flock 9
-[[ -d $wheels ]] || fetch_wheels >"$work/pip.log" 2>&1 || skip "pip cannot fetch py-rattler: $(tail -n 1 "$work/pip.log")"
-exec 9>&-
-export PIP_NO_INDEX=1 PIP_FIND_LINKS=$wheels
+needs_tool_wheels
 # This machine's Python shall be the hosts': the wheels are for it.
 export PATH=/usr/bin:$PATH
 
@@ -106,6 +95,35 @@ cd ..
 expect_equal "$solvers" "$(find "$HOME/.dtool/wheels" -name '*.resolved' | sort)"
 expect_no_file "$HOME/.dtool/conda/repodata/old.json"
 
+# What stands below pip: comes beside it, held to the versions that conda chose, and with its programs.
+wheel() { python3 "$here/make_wheel.py" wheels "$@"; }
+wheel words 1.0 'def main(): print("words in", __file__)' 'held>=1' 'greet; python_version < "3"'
+wheel held 2.0 'def main(): print("of pip")'
+wheel wants_other 1.0 'def main(): pass' 'held>=2'
+export PIP_FIND_LINKS="$PIP_FIND_LINKS $PWD/wheels"
+with_pip() {
+  environment ./channel greet held
+  printf '%s\n' '- pip:' "${@/#/  - }"
+}
+echo words >more.txt
+with_pip '-r more.txt' >environment.yml
+run_words() { expect_exit 0 timeout 120 "$DTOOL" run --follow --runs_on "$DTOOL_LAB_HOSTS" --environment environment.yml -- bash -c 'words; greet-all; python3 -c "import held; held.main()"'; }
+run_words
+for machine in 0 1 2; do
+  expect_output "^machine$machine: words in $place/lib/python3"
+  expect_output "^machine$machine: greet 1.1 from $place/lib/python3"
+  expect_output "^machine$machine: held of conda$"
+done
+expect_error '^built environment.yml on '
+run_words
+expect_no_error '^built '
+wheel words 2.0 'def main(): print("newer words")'
+run_words
+expect_no_error '^built ' # what was chosen stays
+echo 'words>=2' >more.txt
+run_words
+expect_output '^machine0: newer words'
+
 # Mistakes: nothing is started.
 touch before
 refuses() {
@@ -117,6 +135,10 @@ environment "http://127.0.0.1:$port/gone" greet >wrong.yml
 refuses 'wrong.yml: py-rattler says: .*[Cc]onnection refused'
 environment ./nothing greet >wrong.yml
 refuses 'wrong.yml: py-rattler says: .*nothing'
+with_pip wants_other >wrong.yml
+refuses 'wrong.yml: uv says: .*held'
+with_pip no_such_package >wrong.yml
+refuses 'wrong.yml: uv says: .*no-such-package'
 environment ./channel greet no-such-package >wrong.yml
 refuses 'py-rattler says: Cannot solve.*no-such-package'
 environment ./channel for_gpus >wrong.yml
@@ -137,7 +159,9 @@ for case in \
   'it names no channels|dependencies: [greet]' \
   'dependencies is no list|channels: [./channel]' \
   'channels is there twice|channels: [a]|channels: [b]' \
-  'packages below pip: are not read|channels: [./channel]|dependencies: [greet, {pip: [numpy]}]' \
+  'packages below pip: need python among the dependencies|channels: [./channel]|dependencies: [native, {pip: [words]}]' \
+  'what stands below pip: is no text|channels: [./channel]|dependencies: [greet, {pip: [{a: b}]}]' \
+  'pip: is there twice|channels: [./channel]|dependencies: [greet, {pip: [words]}, {pip: [words]}]' \
   'a dependency is no text|channels: [./channel]|dependencies: [{conda: [numpy]}]'; do
   tr '|' '\n' <<<"${case#*|}" >wrong.yml
   refuses "wrong.yml: .*${case%%|*}"

@@ -4,27 +4,12 @@
 # each other. The second run builds nothing, and what cannot work is named before anything starts.
 source "$(dirname "$0")/harness.sh"
 needs_isolation
+needs_tool_wheels
 lab 3
 
-# wheel NAME VERSION TEXT [REQUIREMENT]: a wheel of one module, in wheels/.
-wheel() {
-  mkdir -p wheels
-  python3 - "$@" <<'END'
-import sys, zipfile
-name, version, text, *requires = sys.argv[1:]
-info = f"{name}-{version}.dist-info"
-needs = "".join(f"Requires-Dist: {each}\n" for each in requires)
-files = {f"{name}.py": text,
-         f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{needs}",
-         f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"}
-files[f"{info}/RECORD"] = "".join(f"{each},,\n" for each in files) + f"{info}/RECORD,,\n"
-with zipfile.ZipFile(f"wheels/{name}-{version}-py3-none-any.whl", "w") as packed:
-    for each, content in files.items():
-        packed.writestr(each, content)
-END
-}
+wheel() { python3 "$here/make_wheel.py" wheels "$@"; }
 wheel words 2.0 'WORD = "hello"'
-wheel greet 1.0 'import words; print(words.WORD, "from", __file__)' 'words>=2'
+wheel greet 1.0 'import words; print(words.WORD, "from", __file__); main = lambda: None' 'words>=2'
 printf '%s\n' '--no-index' '--find-links wheels' 'greet' >requirements.txt
 
 run_greet() { expect_exit "${1:-0}" timeout 120 "$DTOOL" run --follow --runs_on "$DTOOL_LAB_HOSTS" "${@:2}" --environment requirements.txt -- python3 -c 'import greet'; }
@@ -102,7 +87,7 @@ def build_wheel(folder, config_settings=None, metadata_directory=None):
 END
 printf '%s\n' '--no-index' '--find-links wheels' "# $(head -c 500000 /dev/zero | tr '\0' a)" "-r $(head -c 500000 /dev/zero | tr '\0' a)" >long.txt
 expect_exit 2 timeout 60 "$DTOOL" run --runs_on "$DTOOL_LAB_HOSTS" --environment long.txt -- true
-expect_error 'pip says: '
+expect_error 'long.txt: it cannot be read: .*File name too long'
 printf '%s\n' '--no-index' '--find-links wheels' 'greet' 'src/source' >sources.txt
 for value in 1 2; do
   echo "VALUE = $value" >src/source/value
@@ -123,7 +108,7 @@ touch notes.md
 refuses 'neither a requirements.txt, a uv.lock nor an environment.yml' --environment notes.md
 refuses '--env_activate_path leads to another' --environment requirements.txt --env_activate_path /opt/env
 printf '%s\n' '--no-index' '--find-links wheels' 'greet' 'no_such_package' >wrong.txt
-refuses 'pip says: .*no_such_package' --environment wrong.txt
+refuses 'uv says: .*no-such-package' --environment wrong.txt
 expect_equal '' "$(find "$HOME/.dtool/wheels" -name '.draft.*')"
 fault hide h2 python3
 run_greet 2
@@ -131,3 +116,11 @@ expect_error 'there is no python3 of 3.8 or later'
 expect_error '^nothing was started'
 fault unhide h2 python3
 expect_equal 0 "$(find "$HOME/.dtool/killfiles" -newer wrong.txt | wc -l)"
+
+# Without uv pip's own way serves hosts with this machine's Python.
+mv "$HOME/.dtool/uv" "$work/uv"
+for _ in 1 2; do
+  PIP_FIND_LINKS='' run_greet
+  expect_output '^machine2: good day from'
+done
+expect_no_error '^built '

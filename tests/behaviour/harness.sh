@@ -21,6 +21,7 @@
 #   connects_anew               from here on each command makes its own connections, for tests of how they are made
 #   keeps_connections           from here on commands leave them to the next, as they do unless told otherwise: for tests of that
 #   at_end COMMAND              a line of bash for when the test ends, however it does
+#   needs_tool_wheels           uv, py-rattler and PyYAML from the package index, the only source that pip then has
 #   needs_isolation, needs_program P, needs_file PATH, skip REASON
 #
 # Each test starts in an empty folder, $work, with an empty HOME in it. A command that fails unasked fails the test.
@@ -135,6 +136,22 @@ skip() {
   exit 77
 }
 
+# They are fetched once for a build, as users get them.
+needs_tool_wheels() {
+  local wheels
+  wheels=$(dirname "$DTOOL")/tool_wheels
+  exec 9>"$wheels.lock"
+  flock 9
+  [[ -d $wheels ]] || fetch_tool_wheels "$wheels" >"$work/pip.log" 2>&1 || skip "pip cannot fetch uv and py-rattler: $(tail -n 1 "$work/pip.log")"
+  exec 9>&-
+  export PIP_NO_INDEX=1 PIP_FIND_LINKS=$wheels
+}
+fetch_tool_wheels() {
+  rm -rf "$1.new"
+  /usr/bin/python3 -m venv "$work/venv" || return
+  timeout 150 "$work/venv/bin/pip" download --quiet --disable-pip-version-check --retries 1 --timeout 15 -d "$1.new" "uv==$(sed -n 's/^UV = "\(.*\)"$/\1/p' "$source_folder/cli/run/scripts/python_packages.py")" 'py-rattler==0.28.*' 'PyYAML>=6' &&
+    mv "$1.new" "$1"
+}
 needs_isolation() {
   [[ $("$here/../lab" mode) == isolated ]] || skip 'needs a lab of namespaces, and so root'
 }

@@ -20,9 +20,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::chrono::seconds kForAnswer{30};
-constexpr std::chrono::minutes kForPip{60};
+constexpr std::chrono::minutes kForBuild{60};
 
-/// `3.11 x86_64 5.10 12040 glibc 2.36`. The oldest that current pip runs on is 3.8.
+/// `3.11.2 x86_64 5.10 12040 glibc 2.36`. The oldest that packages are still made for is 3.8.
 constexpr const char* kTell =
     "import os, platform, re, sys\n"
     "assert sys.version_info >= (3, 8)\n"
@@ -36,20 +36,31 @@ constexpr const char* kTell =
     "except Exception:\n"
     "    cuda = 0\n"
     "kernel = '.'.join(re.findall('[0-9]+', platform.release())[:2]) or '0'\n"
-    "print('%d.%d' % sys.version_info[:2], platform.machine(), kernel, cuda, libc)\n";
+    "print('%d.%d.%d' % sys.version_info[:3], platform.machine(), kernel, cuda, libc)\n";
+
+/// `torch==2.5.1`, or all packages if a word is given: what python3 finds here.
+constexpr const char* kTellPackages =
+    "import importlib.metadata, sys\n"
+    "sys.path.remove('')\n"
+    "try:\n"
+    "    found = (importlib.metadata.distributions() if sys.argv[1:] else\n"
+    "             [importlib.metadata.distribution('torch')])\n"
+    "    for each in found:\n"
+    "        print('%s==%s' % (each.metadata['Name'], each.version))\n"
+    "except importlib.metadata.PackageNotFoundError:\n"
+    "    pass\n";
 
 /// Its paths are written into its programs, so it is made where it stays.
 struct Folders {
   std::string all;       ///< `~/.dtool/environments/HASH`
-  std::string packages;  ///< with `lock.txt`; removed when it is built
+  std::string packages;  ///< with `lock.txt`; gone when it is built
   std::string environment;
   std::string complete;  ///< its list, which says so (environment_list.h)
 };
 
 Folders folders_of(const PythonRequest& request) {
   const std::string all = expand_home("~/.dtool/environments/" + request.environment);
-  return {all, all + (request.is_conda ? "/packages" : "/wheels"),
-          all + (request.is_conda ? "/conda" : "/venv"), all + "/complete"};
+  return {all, all + "/packages", all + (request.is_conda ? "/conda" : "/venv"), all + "/complete"};
 }
 
 /// Why it cannot be used as it is; empty: it is whole.
@@ -73,7 +84,7 @@ void refuse_if_used(const PythonRequest& request, const Folders& folders,
 }
 
 void remove(const std::string& path) {
-  run_program({"rm", "-rf", "--", path}, kForPip);
+  run_program({"rm", "-rf", "--", path}, kForBuild);
 }
 
 /// The last line that tells something, of what a program complained.
@@ -90,34 +101,28 @@ std::string complaint(const ChildResult& told) {
 /// Runs a step; its complaint becomes the reply's fault.
 bool step(const std::vector<std::string>& words, const char* doing, PythonReply& reply) {
   // With this process goes the lock, and another dtool may build in the same folder.
-  const ChildResult told = run_program(words, kForPip, {}, Orphan::ends);
+  const ChildResult told = run_program(words, kForBuild, {}, Orphan::ends);
   if (told.ok()) return true;
   reply.fault = std::string(doing) + ": " + complaint(told);
   return false;
 }
 
-/// The wheel of pip among the wheels: it runs without being installed.
-std::string find_pip(const std::string& wheels) {
-  for (const std::string& name : list_folder(wheels)) {
-    if (name.starts_with("pip-") && name.ends_with(".whl")) return wheels + "/" + name;
-  }
-  return {};
-}
-
-bool build_of_wheels(const Folders& folders, PythonReply& reply) {
-  const std::string pip = find_pip(folders.packages);
-  if (pip.empty()) {
-    reply.fault = "its wheels are not there";
+/// The packages lie as in a virtual environment, which is made around them.
+bool build_of_python(const PythonRequest& request, const Folders& folders, PythonReply& reply) {
+  if (!exists(folders.packages + "/lock.txt") ||
+      std::rename(folders.packages.c_str(), folders.environment.c_str()) != 0) {
+    reply.fault = "its packages are not there";
     return false;
   }
-  const std::string python = folders.environment + "/bin/python3";
-  return step({"python3", "-I", "-m", "venv", "--without-pip", folders.environment},
-              "python3 -m venv", reply) &&
-         step(
-             {python, "-I", pip + "/pip", "--isolated", "--no-input", "--disable-pip-version-check",
-              "install", "--quiet", "--no-index", "--no-cache-dir", "--require-hashes",
-              "--find-links", folders.packages, "-r", folders.packages + "/lock.txt"},
-             "pip install", reply);
+  std::vector<std::string> words = {"python3", "-I", "-m", "venv", "--without-pip"};
+  if (request.sees_system) words.emplace_back("--system-site-packages");
+  words.push_back(folders.environment);
+  if (!step(words, "python3 -m venv", reply)) return false;
+  // Some packages hold files for other Pythons, which cannot be compiled.
+  run_program({folders.environment + "/bin/python3", "-I", "-m", "compileall", "-qq", "-j", "0",
+               folders.environment + "/lib"},
+              kForBuild, {}, Orphan::ends);
+  return true;
 }
 
 bool build_of_conda(const Folders& folders, PythonReply& reply) {
@@ -151,7 +156,7 @@ void build(const PythonRequest& request, const Folders& folders, PythonReply& re
   ::unlink(folders.complete.c_str());
   remove(folders.environment);
   const bool is_made =
-      request.is_conda ? build_of_conda(folders, reply) : build_of_wheels(folders, reply);
+      request.is_conda ? build_of_conda(folders, reply) : build_of_python(request, folders, reply);
   if (!is_made) {
     remove(folders.environment);
     return;
@@ -185,12 +190,19 @@ PythonReply look_at_python() {
 
 int minor_of_python(std::string_view version) {
   if (!version.starts_with("3.")) return 0;
-  return parse_number<int>(version.substr(2)).value_or(0);
+  version.remove_prefix(2);
+  return parse_number<int>(version.substr(0, version.find('.'))).value_or(0);
 }
 
 PythonReply ready_python(const PythonRequest& request) {
   PythonReply reply = look_at_python();
-  if (request.environment.empty() || reply.version.empty()) return reply;
+  if (reply.version.empty()) return reply;
+  if (request.environment.empty()) {
+    std::vector<std::string> words = {"python3", "-E", "-c", kTellPackages};
+    if (request.sees_system) words.emplace_back("all");
+    reply.packages = run_program(words, kForAnswer).out;
+    return reply;
+  }
   if (!is_hash(request.environment)) throw BadMessage("the environment's name is no hash");
   const Folders folders = folders_of(request);
   if (request.builds) build(request, folders, reply);

@@ -3,10 +3,11 @@
 
 Runs on the launcher, for cli/run/conda_packages.cpp:
 FILE PROCESSOR GLIBC KERNEL CUDA STORE PACKAGES. Prints `local` if a channel is a folder of this
-machine. Says what is wrong in lines that begin with `error: `.
+machine. What stands below `pip:` goes into pip.txt, with pip.json about what conda chose. Says what is wrong in lines that begin with `error: `.
 """
 import asyncio
 import hashlib
+import json
 import os
 import pathlib
 import re
@@ -18,10 +19,13 @@ import urllib.parse
 
 import rattler
 import yaml
+from rattler.package import PathsJson
 from rattler.package_streaming import download_to_path
 
 LONGEST_FILE = 1 << 20
 SUBDIRS = {"x86_64": "linux-64", "aarch64": "linux-aarch64", "ppc64le": "linux-ppc64le"}
+# What lists a package of Python among a conda package's files.
+PYTHON_PACKAGE = re.compile(r"(?:.*/)?site-packages/([A-Za-z0-9._]+)-([0-9][^-/]*)(?:-py[0-9.]+)?\.(?:dist|egg)-info(?:/.*)?")
 FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+!-]{0,250}\.(conda|tar\.bz2)")
 DOWNLOADS_AT_ONCE = 4
 LARGEST_REPODATA = 8 << 30
@@ -98,11 +102,31 @@ def as_channels(names):
     return channels
 
 
+def below_pip(dependencies):
+    """Takes them out of the list: lines of a requirements.txt."""
+    found = [each for each in dependencies if isinstance(each, dict) and list(each) == ["pip"]]
+    if len(found) > 1:
+        raise Refusal("pip: is there twice")
+    lines = texts(found[0], "pip") if found else []
+    if not all(isinstance(each, str) and each.isprintable() for each in lines):
+        raise Refusal("what stands below pip: is no text such as numpy==2.1")
+    dependencies[:] = [each for each in dependencies if each not in found]
+    return lines
+
+
+def tell_pip(lines, records, packages):
+    python = [str(each.version) for each in records if each.name.source == "python"]
+    if not python:
+        raise Refusal("packages below pip: need python among the dependencies")
+    held = {found[1] + "==" + found[2] for record in records for each in PathsJson.from_package_archive(packages / record.file_name).paths
+            if (found := PYTHON_PACKAGE.fullmatch(str(each.relative_path)))}
+    (packages / "pip.txt").write_text("".join(each + "\n" for each in lines))
+    (packages / "pip.json").write_text(json.dumps({"python": python[0], "held": sorted(held)}))
+
+
 def as_specs(dependencies):
     specs = []
     for each in dependencies:
-        if isinstance(each, dict) and list(each) == ["pip"]:
-            raise Refusal("packages below pip: are not read: name conda's packages, or give a requirements.txt")
         if not isinstance(each, str) or not each:
             raise Refusal("a dependency is no text such as numpy=2.1")
         try:
@@ -191,6 +215,7 @@ async def fetch(record, may_be_local, client, files, packages):
 async def main(file, processor, glibc, kernel, cuda, store, packages):
     names, dependencies = read(file)
     channels = as_channels(names)
+    for_pip = below_pip(dependencies)
     specs = as_specs(dependencies)
     if processor not in SUBDIRS:
         raise Refusal("conda has no packages for the hosts' processor, %s" % processor)
@@ -220,6 +245,9 @@ async def main(file, processor, glibc, kernel, cuda, store, packages):
             await fetch(record, may_be_local, client, files, packages)
 
     await asyncio.gather(*map(fetch_in_turn, records))
+    if for_pip:
+        limit_files(LARGEST_REPODATA)
+        tell_pip(for_pip, records, packages)
     if may_be_local:
         print("local")
 

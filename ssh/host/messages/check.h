@@ -154,24 +154,29 @@ struct CheckReply {
 /// (cli/run/host/python_environment.h).
 struct PythonRequest {
   static constexpr Kind kKind = Kind::python_request;
-  std::string environment;  ///< its hash; empty: only the Python is asked for
-  bool builds = false;      ///< it is built from its packages, which were sent, if it is not there
-  bool is_conda = false;    ///< its packages are conda's, not wheels
+  std::string environment;   ///< its hash; empty: only the Python is asked for
+  bool builds = false;       ///< it is built from its packages, which were sent, if it is not there
+  bool is_conda = false;     ///< its packages are conda's, not for a virtual environment
+  bool sees_system = false;  ///< it leads to the host's own packages, too
 
-  void fields(auto visit) { visit(environment, builds, is_conda); }
+  void fields(auto visit) { visit(environment, builds, is_conda, sees_system); }
 };
 
 struct PythonReply {
   static constexpr Kind kKind = Kind::python_reply;
-  std::string version;    ///< of python3: `3.11`; empty: there is none that dtool can use
+  std::string version;    ///< of python3: `3.11.2`; empty: there is none that dtool can use
   std::string processor;  ///< `x86_64`
   std::string libc;       ///< `glibc 2.36`
   std::string kernel;     ///< `5.10`
   std::int64_t cuda = 0;  ///< what NVIDIA's driver can do: 12040 is CUDA 12.4; 0: there is none
   bool is_built = false;  ///< the environment is there, whole
   std::string fault;      ///< why it could not be built, or how it was changed since; or empty
+  std::string packages;   ///< lines `NAME==VERSION`: with `sees_system` all of the host's own, else
+                          ///< torch
 
-  void fields(auto visit) { visit(version, processor, libc, kernel, cuda, is_built, fault); }
+  void fields(auto visit) {
+    visit(version, processor, libc, kernel, cuda, is_built, fault, packages);
+  }
 };
 
 /// Prepare this host for a set-up script. Paths may begin with `~/`.
