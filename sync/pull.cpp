@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -197,7 +198,7 @@ std::optional<ssh::NextTask> Pulling::next_task(std::size_t host, const ssh::Hos
 
 Pulled Pulling::finish(std::size_t host, ssh::HostResult result) {
   Receiver& slot = slots_.at(host);
-  Pulled pulled{slot.fault.value_or(std::move(result)), slot.sent};
+  Pulled pulled{slot.fault.value_or(std::move(result)), slot.sent, slot.is_complete};
   if (slot.passes == 0) explain_pull(pulled.result);
   if (!slot.is_complete) return pulled;
   if (!slot.fault) pulled.result.exit_code = 0;
@@ -205,7 +206,9 @@ Pulled Pulling::finish(std::size_t host, ssh::HostResult result) {
   for (const std::string& name : slot.moving)
     (slot.staging.cut_to_remembered(name) ? pulled.grown : left_out).push_back(name);
   try {
-    const auto [other_kinds, foreign] = slot.staging.place(left_out);
+    auto [other_kinds, foreign, leading_out] = slot.staging.place(left_out);
+    pulled.left_out = slot.reader.skipped();
+    std::ranges::move(leading_out, std::back_inserter(pulled.left_out));
     if ((!other_kinds.empty() || !foreign.empty()) && pulled.result.ok()) {
       pulled.result.exit_code = 1;
       pulled.result.error =

@@ -27,9 +27,12 @@ struct Pull {
 /// One answer of pull().
 struct Pulled {
   ssh::HostResult result;
-  Sent sent;  ///< files that came in this pull; if it failed, those that came whole
+  Sent sent;                 ///< files that came in this pull; if it failed, those that came whole
+  bool is_complete = false;  ///< a failure is about single files
   /// Files that grew all the time: of these came what they had when they were seen.
   std::vector<std::string> grown = {};
+  /// Links that lead out of the folder; pipes, sockets and devices.
+  std::vector<std::string> left_out = {};
 };
 
 /// Runs all pulls, at most one per host; results in the order of `pulls`. If rsync failed,

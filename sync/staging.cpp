@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
+#include <string_view>
 #include <system_error>
 
 #include "ssh/host/files.h"
@@ -51,6 +53,37 @@ bool have_same_content(const fs::path& one, const fs::path& other) {
   const host::Descriptor first(::open(one.c_str(), kRead));
   const host::Descriptor second(::open(other.c_str(), kRead));
   return first.is_open() && second.is_open() && host::have_same_bytes(first, second);
+}
+
+/// Whether a link of that name would lead out of the folder, as rsync sees it.
+bool leads_out(const fs::path& name, const fs::path& target) {
+  std::ptrdiff_t depth = std::distance(name.begin(), name.end()) - 1;
+  if (target.empty() || target.is_absolute()) return true;
+  for (const fs::path& part : target) {
+    if (part == "..") {
+      if (--depth < 0) return true;
+    } else if (!part.empty() && part != ".") {
+      ++depth;
+    }
+  }
+  return false;
+}
+
+/// Lets a link lead where it led at its source: rsync puts a word before its target that makes it
+/// lead nowhere. False: that is out of the folder, and the link is deleted.
+bool restore_link(const fs::path& link, const fs::path& name) {
+  constexpr std::string_view kMunged = "/rsyncd-munged/";
+  const std::string target = fs::read_symlink(link);
+  const bool is_munged = target.starts_with(kMunged);
+  const fs::path wanted = is_munged ? target.substr(kMunged.size()) : target;
+  struct stat before {};
+  if (::lstat(link.c_str(), &before) != 0) return false;
+  if (is_munged || leads_out(name, wanted)) fs::remove(link);
+  if (leads_out(name, wanted)) return false;
+  if (is_munged) fs::create_symlink(wanted, link);
+  const timespec times[] = {before.st_mtim, before.st_mtim};
+  ::utimensat(AT_FDCWD, link.c_str(), times, AT_SYMLINK_NOFOLLOW);
+  return true;
 }
 
 /// What an earlier pull left there is not known to be whole: rsync goes on from it.
@@ -146,7 +179,9 @@ Staging::InTheWay Staging::place(const std::vector<std::string>& left_out) {
     const fs::path to = destination_ / name;
     const Kind kind = kind_of(from);
     const Kind there = kind_of(to);
-    if (there != Kind::none && there != kind) {
+    if (kind == Kind::link && !restore_link(from, name)) {
+      in_the_way.leading_out.push_back(name);
+    } else if (there != Kind::none && there != kind) {
       in_the_way.other_kinds.push_back(name);
       if (kind == Kind::folder) each.disable_recursion_pending();
     } else if (kind == Kind::folder) {

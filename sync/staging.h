@@ -33,12 +33,14 @@ class Staging {
   /// Whether the file has only grown since remember(). Then it is cut at its size of that time.
   bool cut_to_remembered(const std::string& name) const;
 
-  /// What stays aside, since something else is at its place.
+  /// What stays aside, since something else is at its place, and what is deleted there.
   struct InTheWay {
     std::vector<std::string> other_kinds;  ///< a file, a link or a folder, and another one is there
     std::vector<std::string> foreign;      ///< what is there did not come so, or was touched since
+    std::vector<std::string> leading_out;  ///< links out of the folder; they are deleted
   };
-  /// Moves all but the files `left_out` to their places. Throws std::filesystem::filesystem_error.
+  /// Moves all but the files `left_out` to their places, and lets links lead where they led at
+  /// their source. Throws std::filesystem::filesystem_error.
   InTheWay place(const std::vector<std::string>& left_out);
 
  private:

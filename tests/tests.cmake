@@ -187,7 +187,7 @@ if(DTOOL_TESTS)
       OUTPUT_VARIABLE fuzzer_driver OUTPUT_STRIP_TRAILING_WHITESPACE)
     add_library(fuzz_main OBJECT tests/fuzz/libfuzzer.cpp)
     target_link_libraries(fuzz_main PUBLIC dtool_warnings GTest::gtest ${fuzzer_driver})
-    set(fuzz_main fuzz_main $<TARGET_OBJECTS:fuzz_main>)
+    set(fuzz_main fuzz_main)
   endif()
   add_executable(fuzz_tests
     tests/fuzz/answers_fuzz.cpp

@@ -126,9 +126,8 @@ void FromHosts::pull(const Wanted& wanted, const Found& found) {
     host.result = std::move(pulled[i].result);
     host.sent.files += pulled[i].sent.files;
     host.sent.bytes += pulled[i].sent.bytes;
-    if (!pulled[i].grown.empty())
-      console_.note(
-          fmt::format("{}: {}", ssh::to_string(host.result.host), grown_text(pulled[i].grown)));
+    for (const std::string& note : notes_of(pulled[i]))
+      console_.note(fmt::format("{}: {}", ssh::to_string(host.result.host), note));
   }
 }
 

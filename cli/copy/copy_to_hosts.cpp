@@ -75,7 +75,7 @@ std::vector<CopyHost> refusals(const std::vector<CopyHost>& hosts) {
     if (result.ok() && !reply.blocked.empty()) {
       result.exit_code = 1;
       result.error = fmt::format("{}", fmt::join(reply.blocked, "; "));
-      result.hint = "move it away, or name another folder; --force replaces files and links";
+      result.hint = reply.blocked_hint;
     } else if (result.ok() && host.room > reply.free) {
       result.exit_code = 1;
       result.error = fmt::format(

@@ -49,7 +49,8 @@ struct Part {
   std::vector<tree_sync::Source> sources;
   ssh::HostResult result = {};
   tree_sync::Sent sent = {};
-  std::vector<std::string> grown = {};   ///< files that are here as they were when they were seen
+  std::vector<std::string> notes = {};  ///< of what came in part or did not come
+  bool broke_off = false;
   bool is_fetched = false;               ///< something was asked of rsync
   std::string stranger = {};             ///< what stranger_at() says
   std::optional<std::size_t> same = {};  ///< the part that has the same folder on the hosts
@@ -210,8 +211,9 @@ void FetchAction::fetch(Console& console, ssh::Remote& remote, const std::string
       asked[i]->result = std::move(pulled[i].result);
       asked[i]->sent.files += pulled[i].sent.files;
       asked[i]->sent.bytes += pulled[i].sent.bytes;
-      asked[i]->grown.insert(asked[i]->grown.end(), pulled[i].grown.begin(), pulled[i].grown.end());
+      std::ranges::move(notes_of(pulled[i]), std::back_inserter(asked[i]->notes));
       asked[i]->is_fetched = true;
+      asked[i]->broke_off = !pulled[i].is_complete;
     }
   }
   for (const Part& part : parts) tree_sync::remove_if_only_marked(part.folder);
@@ -239,9 +241,9 @@ void FetchAction::tell(Console& console, const std::vector<Part>& parts) const {
     } else if (part.is_fetched) {
       console.note(fmt::format("{}: {}, {} into {}{}", name, counted(part.sent.files, "file"),
                                size_text(part.sent.bytes), as_seen_from_here(part.folder).string(),
-                               part.result.ok() ? "" : ", and then it broke off"));
+                               part.broke_off ? ", and then it broke off" : ""));
     }
-    if (!part.grown.empty()) console.note(fmt::format("{}: {}", name, grown_text(part.grown)));
+    for (const std::string& note : part.notes) console.note(fmt::format("{}: {}", name, note));
   }
 }
 

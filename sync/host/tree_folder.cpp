@@ -104,6 +104,20 @@ std::string with_tilde(const std::string& path) {
   return path.starts_with(home) ? "~/" + path.substr(home.size()) : path;
 }
 
+void refuse_obstacle(const std::string& path) {
+  constexpr const char* kMove = "move it away, or name another folder";
+  for (std::size_t end = 1; end != path.npos;) {
+    end = path.find('/', end + 1);
+    const std::string part = path.substr(0, end);
+    struct stat seen {};
+    if (::lstat(part.c_str(), &seen) != 0) return;
+    const bool is_link = S_ISLNK(seen.st_mode);
+    if (is_link && ::stat(part.c_str(), &seen) != 0)
+      throw Refused(part + " is a link that leads nowhere", kMove);
+    if (!S_ISDIR(seen.st_mode)) throw Refused(part + " is there and is no folder", kMove);
+  }
+}
+
 std::string made_folder(const std::string& path) {
   const std::string expanded = expand_home(path);
   // Below the home folder what dtool makes is the user's alone; elsewhere the umask says it, since
@@ -111,6 +125,7 @@ std::string made_folder(const std::string& path) {
   std::optional<OwnersAlone> alone;
   if (expanded.starts_with(expand_home("~/"))) alone.emplace();
   if (!make_folders(expanded)) {
+    refuse_obstacle(expanded);
     ::mkdir(expanded.c_str(), 0777);  // which says why
     throw Refused(with_reason("cannot make the folder " + expanded));
   }

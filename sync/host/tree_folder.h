@@ -40,6 +40,9 @@ std::string with_tilde(const std::string& path);
 
 using FileNames = std::vector<std::string>;
 
+/// Throws Refused if a part of an absolute path is neither a folder nor missing.
+void refuse_obstacle(const std::string& path);
+
 /// The real path of a folder, which is made if it is missing. `path` may begin with `~/`. Throws
 /// Refused.
 std::string made_folder(const std::string& path);

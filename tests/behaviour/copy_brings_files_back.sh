@@ -39,6 +39,13 @@ expect_exit 0 dtool copy --json --from "$DTOOL_LAB_HOSTS" "$work/one" shared
 expect_equal 2 "$(json 'sum("same_as" in h for h in d["hosts"])')"
 expect_equal 1 "$(find shared -name file | wc -l)"
 
+# What cannot come is named.
+on 2 mkfifo /root/out/pipe
+on 2 ln -s /etc/passwd /root/out/passwd
+expect_exit 0 dtool copy --from h2 out back
+expect_error "^h2: left out, since they lead out of the folder or are neither file, folder nor link: pipe, passwd$"
+on 2 rm /root/out/pipe /root/out/passwd
+
 # Folders of equal numbers, as machines of one image have them, are not one folder.
 for host in 1 2 3; do on "$host" bash -c "mkdir /dev/shm/results && echo of $host >/dev/shm/results/out.txt"; done
 expect_equal 1 "$(for host in 1 2 3; do on "$host" stat -c %i /dev/shm/results; done | sort -u | wc -l)"

@@ -79,6 +79,7 @@ struct CopyReply {
   std::vector<EntryRun> unsure;      ///< files of the same size and another time, with no sha256
   bool is_unsettled = false;         ///< modes or times differ, or something is left aside
   std::vector<std::string> blocked;  ///< why some names cannot be written; the first few
+  std::string blocked_hint;          ///< what helps against the first of these
   std::uint64_t needed = 0;          ///< bytes on disk for what is lacking
   std::uint64_t free = 0;            ///< bytes that this user may still write there
   std::string folder;                ///< the folder's path
@@ -89,8 +90,8 @@ struct CopyReply {
   std::string stranger;
 
   void fields(auto visit) {
-    visit(lacks, parts, unsure, is_unsettled, blocked, needed, free, folder, owner, reads_zstd,
-          stranger);
+    visit(lacks, parts, unsure, is_unsettled, blocked, blocked_hint, needed, free, folder, owner,
+          reads_zstd, stranger);
   }
 };
 

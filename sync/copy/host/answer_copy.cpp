@@ -23,6 +23,9 @@
 namespace dtool::host {
 namespace {
 
+constexpr const char* kMove = "move it away, or name another folder";
+constexpr const char* kFree = "free some space there, or name a folder on another disk";
+
 /// One answer on its way.
 class Looking {
  public:
@@ -46,7 +49,7 @@ class Looking {
   void refuse_foreign(const CopyEntry& entry, const struct stat& there);
   void add_lacking(const CopyEntry& entry);
   Mounted* mounted_for(const std::string& name);
-  void block(const std::string& name, const std::string& why);
+  void block(const std::string& name, const std::string& why, const std::string& hint = kMove);
   std::uint64_t rounded(std::uint64_t bytes) const {
     return (bytes + block_size_ - 1) / block_size_ * block_size_;
   }
@@ -107,9 +110,9 @@ Looking::Looking(const CopyRequest& request) : request_(request) {
   if (!path.starts_with('/')) throw BadMessage("no folder can be " + path);
   reply_.folder = nearest_ = path;
   reply_.reads_zstd = reads_zstd();
+  refuse_obstacle(path);
   struct stat status {};
   while (::stat(nearest_.c_str(), &status) != 0 && nearest_ != "/") nearest_ = folder_of(nearest_);
-  if (!S_ISDIR(status.st_mode)) throw Refused(nearest_ + " is there and is no folder");
   if (::faccessat(AT_FDCWD, nearest_.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
     throw Refused("cannot write into " + nearest_,
                   "name another folder, or let the user there write into this one");
@@ -124,8 +127,9 @@ Looking::Looking(const CopyRequest& request) : request_(request) {
   if (is_folder(aside + "/parts")) parts_.emplace(aside + "/parts");
 }
 
-void Looking::block(const std::string& name, const std::string& why) {
+void Looking::block(const std::string& name, const std::string& why, const std::string& hint) {
   constexpr std::size_t kFirst = 10;
+  if (reply_.blocked.empty()) reply_.blocked_hint = hint;
   if (reply_.blocked.size() < kFirst)
     reply_.blocked.push_back(reply_.folder + "/" + without_slash(name) + " " + why);
 }
@@ -177,7 +181,11 @@ Looking::Found Looking::compare(const CopyEntry& entry, const std::optional<stru
 void Looking::refuse_foreign(const CopyEntry& entry, const struct stat& there) {
   if (!request_.place.refuses_foreign || copied_.has(there)) return;
   const bool is_kind = S_ISREG(there.st_mode) || S_ISLNK(there.st_mode);
-  block(entry.name, is_kind ? "is not as dtool copied it, and differs" : "is no file");
+  if (is_kind)
+    block(entry.name, "is not as dtool copied it, and differs",
+          std::string(kMove).append("; --force replaces files and links"));
+  else
+    block(entry.name, "is no file");
 }
 
 /// Null if the file goes to the folder's own file system.
@@ -246,12 +254,15 @@ void Looking::look_at_room() {
                   "name a folder on a disk");
   for (const auto& [device, each] : mounted_)
     if (each.needed > each.free)
-      block(each.name, "is another disk with too little room: " + std::to_string(each.needed) +
-                           " bytes are needed there and " + std::to_string(each.free) +
-                           " are free");
-  if (room.f_files > 0 && room.f_favail < new_files_)
+      block(each.name,
+            "is another disk with too little room: " + std::to_string(each.needed) +
+                " bytes are needed there and " + std::to_string(each.free) + " are free",
+            kFree);
+  if (room.f_files > 0 && room.f_favail < new_files_) {
+    if (reply_.blocked.empty()) reply_.blocked_hint = kFree;
     reply_.blocked.push_back(nearest_ + " has room for " + std::to_string(room.f_favail) +
                              " more files, and " + std::to_string(new_files_) + " are lacking");
+  }
 }
 
 /// Files first: whoever changes a folder's files changes its time.

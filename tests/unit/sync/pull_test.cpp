@@ -30,7 +30,7 @@ TEST(Pull, TheHostsFolderIsEnteredAndEverythingInItComes) {
 
 TEST(Pull, LinksThatLeaveTheFolderDoNotComeAndNothingHereIsDeleted) {
   const auto program = pull_program({"/out"}, "/here", Link::network);
-  EXPECT_GE(place_of(program, "--safe-links"), 0);
+  EXPECT_GE(place_of(program, "--munge-links"), 0);
   for (const std::string& word : program.arguments) {
     EXPECT_FALSE(word.starts_with("--del")) << word;
     EXPECT_NE(word, "--perms");
@@ -51,6 +51,15 @@ TEST(Pull, PatternsAreFiltersInTheirOrderWhateverTheyLookLike) {
 
 TEST(Pull, AFileComesByItsNameAlone) {
   EXPECT_EQ(pull_program({"~", "#log"}, "/here", Link::network).input, "/#log\0"s);
+}
+
+TEST(Pull, WhatIsNoFileIsNamed) {
+  ProgressReader reader;
+  reader.add("skipping non-regular file \"pi");
+  reader.add(
+      "pe\"\nskipping non-regular file \"sub/it's a \"p\"\"\n\r      200  10%    1.00kB/s\n");
+  reader.add("skipping non-regular file \"half");
+  EXPECT_EQ(reader.skipped(), (std::vector<std::string>{"pipe", "sub/it's a \"p\""}));
 }
 
 TEST(Pull, HowFarItIsCountsFilesThatWereHereAlready) {

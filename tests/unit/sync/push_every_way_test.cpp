@@ -303,9 +303,7 @@ TEST_P(EveryWayTest, AFolderThatCannotBeMadeIsNamed) {
   scratch_.write("tree/a");
   scratch_.write("home/file");
   const auto result = push_to("~/file/code");
-  EXPECT_NE(result.error.find("cannot make the folder"), std::string::npos) << result.error;
-  EXPECT_NE(result.error.find("/home/file/code"), std::string::npos) << result.error;
-  EXPECT_NE(result.error.find("Not a directory"), std::string::npos) << result.error;
+  EXPECT_TRUE(result.error.ends_with("/home/file is there and is no folder")) << result.error;
 }
 
 }  // namespace

@@ -44,6 +44,24 @@ TEST_F(StagingTest, WhatCameGoesToItsPlaceAndReplacesWhatCameBefore) {
   EXPECT_FALSE(fs::exists(staging_.folder()));
 }
 
+TEST_F(StagingTest, LinksLeadWhereTheyLedButNotOut) {
+  const std::vector<std::pair<const char*, const char*>> links = {
+      {"a/in", "../b/file"}, {"a/beside", "x/../y"}, {"b", "a"},
+      {"a/out", "../../b"},  {"absolute", "/etc"},   {"up", "a/../.."}};
+  fs::create_directory(staging_.folder() / "a");
+  for (const auto& [name, target] : links)
+    fs::create_symlink(fs::path("/rsyncd-munged/") += target, staging_.folder() / name);
+  Names leading_out = staging_.place({}).leading_out;
+  std::ranges::sort(leading_out);
+  EXPECT_EQ(leading_out, (Names{"a/out", "absolute", "up"}));
+  for (const auto& [name, target] : links) {
+    const bool is_out = std::ranges::count(leading_out, name) != 0;
+    EXPECT_EQ(fs::is_symlink(folder_.path() / name), !is_out) << name;
+    if (!is_out) EXPECT_EQ(fs::read_symlink(folder_.path() / name), target);
+  }
+  EXPECT_FALSE(fs::exists(staging_.folder()));
+}
+
 TEST_F(StagingTest, WhatAPersonPutThereOrEditedStays) {
   receive("edited", "one");
   receive("link", "one");
