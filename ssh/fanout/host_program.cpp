@@ -50,8 +50,10 @@ constexpr std::string_view kWhole =
     "whole() { [ \"$(\"$p\" verify \"$s\" 2>/dev/null)\" = \"$s\" ] || { rm -f \"$p\"; false; }; "
     "}; ";
 
-constexpr std::string_view kIfBoth =
-    "[ -x \"$h/$1/dtool-host\" ] && [ -x \"$h/$2/dtool-host\" ] && ";
+constexpr std::string_view kIfBoth = "is \"$h/$1/dtool-host\" && is \"$h/$2/dtool-host\" && ";
+
+/// Whether a program may be there; a folder says that it may be entered.
+constexpr std::string_view kIs = "is() { [ -f \"$1\" ] && [ -x \"$1\" ]; }; ";
 
 struct HostProgram {
   std::string_view bytes;
@@ -82,8 +84,9 @@ std::string bring_line(std::string_view sha256, std::size_t size, std::string_vi
       "n=$d/$0/new.$$.$(uname -n); "
       "( head -c {} /dev/zero > \"$n\" && chmod 700 \"$n\" && [ -x \"$n\" ] ) 2>/dev/null || "
       "{{ rm -f \"$n\"; continue; }}; "
-      "{} > \"$n\" && [ \"$(\"$n\" verify \"$0\")\" = \"$0\" ] && mv -f \"$n\" "
-      "\"$d/$0/dtool-host\" && exit 0; "
+      "{} > \"$n\" && [ \"$(\"$n\" verify \"$0\")\" = \"$0\" ] && "
+      "{{ [ ! -d \"$d/$0/dtool-host\" ] || rm -rf \"$d/$0/dtool-host\"; }} && "
+      "mv -f \"$n\" \"$d/$0/dtool-host\" && exit 0; "
       "rm -f \"$n\"; echo \"$d cannot hold it: is the disk full?\" >&2; exit 1; done; "
       "echo \"no folder was found in which programs may be put and run: {}\" >&2; exit 1' {}",
       kOwn, kFolders, size, unpack, "~/.dtool/host, XDG_RUNTIME_DIR, /var/tmp, /tmp", sha256);
@@ -174,15 +177,15 @@ std::string host_program_line(Damaged damaged) {
     by_machine += fmt::format("{}) set -- {};; ", each.machine, each.sha256);
   }
   return fmt::format(
-      "exec sh -c 'h=${{HOME:-/}}/.dtool/host; {}"
+      "exec sh -c 'h=${{HOME:-/}}/.dtool/host; {}{}"
       "{}case $(uname -m) in {}esac; "
-      "for s; do p=$h/$s/dtool-host; [ -x \"$p\" ] && {}exec \"$p\" serve; done; "
+      "for s; do p=$h/$s/dtool-host; is \"$p\" && {}exec \"$p\" serve; done; "
       "{}for d in {}; do for s; do p=$d/$s/dtool-host; "
-      "[ -x \"$p\" ] && own \"$d\" && {}exec \"$p\" serve; done; done; "
+      "is \"$p\" && own \"$d\" && {}exec \"$p\" serve; done; done; "
       "g=; (echo | gzip -c) >/dev/null 2>&1 && g=\"{}\"; echo \"{}$(uname -sm)$g\"; exit {}' "
       "dtool{}",
-      removes ? kWhole : "", removes ? "" : kIfBoth, by_machine, removes ? "whole && " : "", kOwn,
-      kFolders, removes ? "whole && " : "", kHasGzip, kMissing, kHostProgramMissing, names);
+      kIs, removes ? kWhole : "", removes ? "" : kIfBoth, by_machine, removes ? "whole && " : "",
+      kOwn, kFolders, removes ? "whole && " : "", kHasGzip, kMissing, kHostProgramMissing, names);
 }
 
 asio::awaitable<int> run_host_program(Connection& connection,

@@ -150,11 +150,11 @@ expect_refused '/root/file is there and is no folder' one file/below
 mkdir "$(root 2)/there" "$(root 2)/there/one" "$(root 2)/there/data2"
 expect_refused '/root/there/one is a folder, and a file is to be copied there' one there
 expect_no_error '--force'
-on 2 mkdir -p /srv/few
-on 2 mount -t tmpfs -o nr_inodes=1 none /srv/few
-expect_refused '/srv/few has room for 0 more files, and 1 are lacking' one /mnt/few
+on 2 mkdir -p /root/few
+on 2 mount -t tmpfs -o nr_inodes=1 none /root/few
+expect_refused '/root/few has room for 0 more files, and 1 are lacking' one few
 expect_error 'hint: free some space there'
-on 2 umount /srv/few
+on 2 umount /root/few
 ln -s /nowhere "$(root 2)/lost"
 expect_refused '/root/lost is a link that leads nowhere' one lost
 expect_error 'hint: move it away'

@@ -30,6 +30,10 @@ for damage in 'truncate -s 0 ' 'truncate -s 20000 ' 'dd if=/dev/zero bs=1k seek=
   expect_exit 0 dtool status
   expect_equal "$(basename "$(dirname "$first")")" "$(on h1 sha256sum "$first" | cut -d ' ' -f 1)"
 done
+# A folder in its place makes way for it.
+on h1 sh -c "rm $first && mkdir $first"
+expect_exit 0 dtool status
+on h1 test -f "$first"
 end_all
 
 # A version that no start has used for 30 days goes with the next start, unless a process runs it; a younger one stays.

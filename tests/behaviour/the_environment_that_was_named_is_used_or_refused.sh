@@ -11,7 +11,7 @@ run_there() { expect_exit "$1" timeout 60 "$DTOOL" run --follow --runs_on "$DTOO
 for host in 1 2; do
   on "$host" bash -c 'mkdir old && echo "print(\"the old folder\")" >old/main.py'
   on "$host" bash -c 'cat >activate' <<'S'
-cd ~/old; set -euf; trap 'echo bye' EXIT; trap '' TERM; exec >/dev/null 2>&1; umask 077
+cd ~/old; set -euf; trap 'echo bye' EXIT DEBUG ERR RETURN; trap '' TERM; exec >/dev/null 2>&1; umask 077
 cd() { :; }; program=(echo other) code=/root/old; export port=8080
 S
 done

@@ -127,7 +127,8 @@ run_foreign() {
     . "$dtool_each" 1>&"$dtool_out" 2> "$dtool_complaints" < /dev/null
     end_foreign $?
   done
-  builtin trap - EXIT
+  # A function that returns restores the DEBUG trap that it found.
+  builtin trap - EXIT DEBUG ERR RETURN
   builtin export DTOOL_READY=yes
   # Not by words of the shell's alone, which may have functions of any name by now.
   { builtin printf '%s\0' ready "$(umask)" "$(ulimit -Sa)" "$(ulimit -Ha)" && builtin exec "$dtool_cat" /proc/self/environ; } > "$dtool_file"
