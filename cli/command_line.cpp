@@ -10,6 +10,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "cli/terminal_text.h"
 #include "killfiles/nearest.h"
 
 namespace dtool::cli {
@@ -104,6 +105,28 @@ UsageError unexpected(const CLI::App& app, const std::vector<std::string>& words
   return unknown_word(app, name, flags_of(app), "flag");
 }
 
+constexpr std::size_t kHelpColumns = 80;
+constexpr std::size_t kDescriptions = 30;  ///< the column in which they begin
+
+/// Lines that are too long go on in the next one, descriptions below their beginning.
+std::string wrapped_help(std::string_view text) {
+  std::string wrapped;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string line(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const std::size_t indent = line.starts_with("  ") ? kDescriptions : 0;
+    while (length(line) > kHelpColumns) {
+      const std::size_t blank = line.rfind(' ', kHelpColumns);
+      if (blank == line.npos || blank <= indent) break;
+      wrapped += line.substr(0, blank) + '\n';
+      line.replace(0, blank + 1, std::string(indent, ' '));
+    }
+    wrapped += line + '\n';
+  }
+  return wrapped;
+}
+
 class HelpFormatter : public CLI::Formatter {
  public:
   explicit HelpFormatter(const TakesPrograms& takes_program) : takes_program_(takes_program) {}
@@ -113,7 +136,7 @@ class HelpFormatter : public CLI::Formatter {
     const std::string help = CLI::Formatter::make_help(app, name, mode);
     std::string text = CLI::detail::find_and_replace(help, "\n\n\n", "\n\n");
     if (text.ends_with("\n\n")) text.pop_back();
-    return text;
+    return wrapped_help(text);
   }
 
   // CLI11 puts the checks' names into the type: `UINT:POSITIVE`, `WHEN:{auto,always,never}`.
@@ -213,7 +236,7 @@ UsageError explain(const CLI::App& app, const CLI::ParseError& error,
 std::shared_ptr<CLI::FormatterBase> make_help_formatter(const TakesPrograms& takes_program) {
   auto formatter = std::make_shared<HelpFormatter>(takes_program);
   formatter->label("Usage", "usage");
-  formatter->column_width(30);
+  formatter->column_width(kDescriptions);
   return formatter;
 }
 

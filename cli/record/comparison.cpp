@@ -106,13 +106,25 @@ Words hosts_of(const RunRecord& record) {
   return words;
 }
 
+}  // namespace
+
+std::string metric_text(const nlohmann::json& value) {
+  if (!value.is_number_float()) return value.dump();
+  const auto exact = value.get<double>();
+  const auto rounded = static_cast<float>(exact);
+  return static_cast<double>(rounded) == exact ? fmt::format("{}", rounded)
+                                               : fmt::format("{:.10g}", exact);
+}
+
+namespace {
+
 Words metrics_of(const RunRecord& record) {
   Words words;
   if (!record.end) return words;
   for (const auto& [prefix, metrics] :
        {std::pair("", &record.end->metrics), std::pair("validation: ", &record.end->validation)}) {
     for (const auto& [name, value] : metrics->items()) {
-      if (value.is_number() && name != "time") words[prefix + name] = value.dump();
+      if (value.is_number() && name != "time") words[prefix + name] = metric_text(value);
     }
   }
   return words;

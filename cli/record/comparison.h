@@ -35,6 +35,10 @@ struct Comparison {
 /// std::invalid_argument if the text is no TOML.
 std::map<std::string, std::string> flatten_toml(std::string_view text);
 
+/// A metric as it was meant: a number that came from a float has that one's digits, `0.1` and not
+/// `0.10000000149011612`.
+std::string metric_text(const nlohmann::json& value);
+
 /// The files that a diff of git's names, by what it says about each.
 std::map<std::string, std::string> files_of_diff(std::string_view diff);
 

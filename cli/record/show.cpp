@@ -83,7 +83,7 @@ std::string describe_metrics(const nlohmann::json& metrics) {
   std::string text;
   for (const auto& [name, value] : metrics.items()) {
     if (value.is_number() && name != "time")
-      text += fmt::format("{}{} {}", text.empty() ? "" : "  ", name, value.dump());
+      text += fmt::format("{}{} {}", text.empty() ? "" : "  ", name, metric_text(value));
   }
   return text;
 }

@@ -106,11 +106,9 @@ void add_run_flags(Options& command, RunFlags& flags) {
                      "a TOML file, or the name of an experiment that comes with dtool");
   command.footer(
       "`-- PROGRAM ARGS...` runs that program instead of the bundled trainer, once per process, "
-      "with "
-      "MASTER_ADDR,\n"
-      "MASTER_PORT, WORLD_SIZE, RANK, LOCAL_RANK, LOCAL_WORLD_SIZE, GROUP_RANK, DTOOL_RUN_ID, "
-      "DTOOL_MACHINE_ID,\n"
-      "DTOOL_SEED and DTOOL_OUTPUT_DIR set. Without --runs_on it runs on this machine.");
+      "with MASTER_ADDR, MASTER_PORT, WORLD_SIZE, RANK, LOCAL_RANK, LOCAL_WORLD_SIZE, GROUP_RANK, "
+      "DTOOL_RUN_ID, DTOOL_MACHINE_ID, DTOOL_SEED and DTOOL_OUTPUT_DIR set. Without --runs_on it "
+      "runs on this machine.");
   add_host_options(command, flags.hosts);
   command
       .add_option("--resume", flags.resume,
@@ -151,9 +149,7 @@ void add_rerun_flags(Options& command, RunFlags& flags) {
       .check(must_not_be_empty);
   command.footer(
       "The run that is started has the same code, settings, seed and hosts, and outputs of its "
-      "own. "
-      "What is given\n"
-      "here is used instead. The folder that the code came from is not needed.");
+      "own. What is given here is used instead. The folder that the code came from is not needed.");
   add_host_options(command, flags.hosts);
   add_shared_flags(command, flags,
                    "the code folder on the hosts, with the outputs and the files that were not "

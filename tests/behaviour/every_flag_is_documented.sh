@@ -5,7 +5,7 @@ source "$(dirname "$0")/harness.sh"
 page=$source_folder/docs/cli.md
 
 section() { sed -n "/^## $1\$/,/^## /p" "$page"; }
-flags_of_help() { grep -Eo '^ +(-[a-z],)?--[a-z_,-]+|^ +-[a-z], --[a-z_,-]+' "$out" | tr -s ' ,' '\n' | { grep '^--' || true; }; }
+flags_of_help() { grep -Eo '^ {2,6}(-[a-z],)?--[a-z_,-]+|^ {2,6}-[a-z], --[a-z_,-]+' "$out" | tr -s ' ,' '\n' | { grep '^--' || true; }; }
 flags_of_page() { { grep -Eo '`--[a-z_]+' || true; } | tr -d '`' | sort -u; }
 
 expect_exit 0 dtool --help
@@ -17,6 +17,7 @@ all=$work/all
 flags_of_help >"$all"
 for command in "${commands[@]}"; do
   expect_exit 0 dtool "$command" --help
+  expect_equal '' "$(awk 'length($0) > 80' "$out")"
   own=$(section "dtool $command")
   flags=$(flags_of_help)
   [[ -n $flags ]] || fail "no flag was found in this help"

@@ -41,7 +41,7 @@ expect_equal 'drwx------' "$(on 3 stat -c %A "$state")"
 expect_exit 0 dtool list --json
 expect_equal "$run_id 3" "$(json '"%s %d" % (d["runs"][0]["run_id"], d["runs"][0]["machines"])')"
 expect_exit 0 dtool list
-expect_output "^$run_id +20.*Z +3  "
+expect_output "^$run_id +20.* (ago|now) .* 3  "
 
 # A shell that prints where nobody reads: what comes before rsync's own words is left out.
 printf 'echo welcome\nprintf "no line end"\n' >>"$DTOOL_LAB_FOLDER/host2/root/.bashrc"

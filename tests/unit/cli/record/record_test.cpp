@@ -133,5 +133,13 @@ TEST(Comparison, TellsNothingOfCodeThatNeitherHad) {
   EXPECT_NE(compare_runs(shipped, some_record(), {}, {}).code_note, "");
 }
 
+TEST(MetricText, HasTheDigitsThatWereMeant) {
+  EXPECT_EQ(metric_text(0.10000000149011612), "0.1");  // the float 0.1
+  EXPECT_EQ(metric_text(0.1), "0.1");
+  EXPECT_EQ(metric_text(0.30000000000000004), "0.3");
+  EXPECT_EQ(metric_text(2.5), "2.5");
+  EXPECT_EQ(metric_text(12345678901LL), "12345678901");
+}
+
 }  // namespace
 }  // namespace dtool::cli
