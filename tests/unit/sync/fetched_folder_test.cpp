@@ -4,9 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "sync/tree.h"
+#include "tests/unit/git.h"
 #include "tests/unit/temporary_folder.h"
 
 using namespace dtool::tree_sync;
@@ -25,10 +24,11 @@ class FetchedFolder : public testing::Test {
     mark_fetched(here_ / "results/machine0", "digits_2026");
   }
 
-  void git(const std::string& words) {
-    const std::string line =
-        "cd '" + here_.string() + "' && git -c user.name=a -c user.email=b " + words;
-    ASSERT_EQ(std::system((line + " >/dev/null 2>&1").c_str()), 0) << words;
+  /// Git tracks these files, which it would ignore.
+  void track(const Names& files) {
+    if (!dtool::tests::prepare_git()) GTEST_SKIP() << "git is not installed";
+    dtool::tests::git_in(here_, {"init", "-q"});
+    for (const std::string& file : files) dtool::tests::git_in(here_, {"add", "-f", file});
   }
 
   Names files(const Names& excludes = {}, const Names& includes = {}) const {
@@ -53,7 +53,7 @@ TEST_F(FetchedFolder, IsNoCode) {
 }
 
 TEST_F(FetchedFolder, IsNoCodeOfACheckoutButForWhatGitTracks) {
-  git("init -q . && git add main.py && git add -f results/machine0/last.pt");
+  track({"main.py", "results/machine0/last.pt"});
   EXPECT_EQ(files(), (Names{"main.py", "results/machine0/last.pt", "results/notes"}));
 }
 
@@ -63,7 +63,7 @@ TEST_F(FetchedFolder, IsSentWhereItIsIncluded) {
   EXPECT_EQ(files({}, {"results"}), all);
   EXPECT_EQ(files({".gitignore", "logs/"}, {"results/machine0"}),
             (Names{"main.py", "results/machine0/last.pt", "results/notes"}));
-  git("init -q . && git add main.py");
+  track({"main.py"});
   EXPECT_EQ(files({}, {"results"}), all);
   const Tree tree = read_tree(here_, {}, {"results/machine0/last.pt", "main.py"});
   EXPECT_EQ(tree.files, (Names{"main.py", "results/machine0/last.pt", "results/notes"}));

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "ssh/quote.h"
+#include "tests/unit/git.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::tree_sync {
@@ -22,9 +22,7 @@ namespace fs = std::filesystem;
 class GitStateTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (std::system("git --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "git is not installed";
-    ::setenv("GIT_CONFIG_GLOBAL", "/dev/null", 1);
-    ::setenv("GIT_CONFIG_NOSYSTEM", "1", 1);
+    if (!tests::prepare_git()) GTEST_SKIP() << "git is not installed";
     git({"init", "-q"});
     scratch_.write("p/a", "one\n");
     scratch_.write("p/sub/b", "two\n");
@@ -32,20 +30,8 @@ class GitStateTest : public ::testing::Test {
     git({"commit", "-q", "-m", "first"});
   }
 
-  void git(std::vector<std::string> words, const std::string& folder = "p") const {
-    fs::create_directories(scratch_.path() / folder);
-    const std::vector<std::string> first = {"git",
-                                            "-C",
-                                            (scratch_.path() / folder).native(),
-                                            "-c",
-                                            "user.name=Test",
-                                            "-c",
-                                            "user.email=test@example.org",
-                                            "-c",
-                                            "protocol.file.allow=always"};
-    words.insert(words.begin(), first.begin(), first.end());
-    ASSERT_EQ(std::system((ssh::quote_all(words) + " > /dev/null 2>&1").c_str()), 0)
-        << ssh::quote_all(words);
+  void git(const std::vector<std::string>& words, const std::string& folder = "p") const {
+    tests::git_in(scratch_.path() / folder, words);
   }
   fs::path root() const { return scratch_.path() / "p"; }
   bool is_dirty(const std::string& folder = "") const {

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "ssh/quote.h"
+#include "tests/unit/git.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::tree_sync {
@@ -21,27 +21,11 @@ using Files = std::vector<std::string>;
 class TreeTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (std::system("git --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "git is not installed";
-    ::setenv("GIT_CONFIG_GLOBAL", "/dev/null", 1);
-    ::setenv("GIT_CONFIG_NOSYSTEM", "1", 1);
-    ::setenv("GIT_CEILING_DIRECTORIES", "/tmp", 1);
+    if (!tests::prepare_git()) GTEST_SKIP() << "git is not installed";
   }
 
-  void git(std::vector<std::string> words, const std::string& folder = ".") const {
-    const Files first = {"git",
-                         "-C",
-                         (scratch_.path() / folder).native(),
-                         "-c",
-                         "user.name=Test",
-                         "-c",
-                         "user.email=test@example.org",
-                         "-c",
-                         "init.defaultBranch=main",
-                         "-c",
-                         "protocol.file.allow=always"};
-    words.insert(words.begin(), first.begin(), first.end());
-    ASSERT_EQ(std::system((ssh::quote_all(words) + " > /dev/null 2>&1").c_str()), 0)
-        << ssh::quote_all(words);
+  void git(const std::vector<std::string>& words, const std::string& folder = ".") const {
+    tests::git_in(scratch_.path() / folder, words);
   }
 
   Tree read(const Files& excludes = {}, const std::string& folder = {}) const {
