@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <iterator>
 #include <map>
 #include <utility>
 
@@ -41,8 +40,32 @@ struct Receiver {
   ProgressReader reader = {};
   RsyncProgress progress = {};
   std::string out_tail = {};
+  std::string line = {};  ///< the last line of rsync's output, as far as it has come
+  std::vector<std::string> skipped = {};
   std::string err = {};
 };
+
+/// Reads which names rsync leaves out.
+void read_skipped(Receiver& slot, std::string_view bytes) {
+  constexpr std::size_t kMostNames = 1000;
+  constexpr std::array<std::string_view, 2> kLeftOut = {"ignoring unsafe symlink \"",
+                                                        "skipping non-regular file \""};
+  slot.line += bytes;
+  for (std::size_t end = slot.line.find('\n'); end != slot.line.npos; end = slot.line.find('\n')) {
+    std::string line = slot.line.substr(0, end);
+    slot.line.erase(0, end + 1);
+    for (const std::string_view words : kLeftOut) {
+      if (!line.starts_with(words) || !line.ends_with('"')) continue;
+      line = line.substr(words.size(), line.size() - words.size() - 1);
+      const std::size_t target = line.find("\" -> \"");
+      if (target != line.npos) line.replace(target, 6, " -> ");
+      if (slot.skipped.size() < kMostNames) slot.skipped.push_back(line);
+      break;
+    }
+  }
+  const std::size_t progress = slot.line.rfind('\r');
+  if (progress != slot.line.npos) slot.line.erase(0, progress);
+}
 
 class Pulling : public ssh::Events {
  public:
@@ -67,6 +90,7 @@ class Pulling : public ssh::Events {
     slot.out_tail += bytes;
     if (slot.out_tail.size() > 2 * kTail) slot.out_tail.erase(0, slot.out_tail.size() - kTail);
     if (slot.passes > 0) return;
+    read_skipped(slot, bytes);
     slot.progress = slot.reader.add(bytes);
     const auto& [sent, fraction] = slot.progress;
     ssh::Transferred progress{sent.bytes};
@@ -198,7 +222,9 @@ std::optional<ssh::NextTask> Pulling::next_task(std::size_t host, const ssh::Hos
 
 Pulled Pulling::finish(std::size_t host, ssh::HostResult result) {
   Receiver& slot = slots_.at(host);
-  Pulled pulled{slot.fault.value_or(std::move(result)), slot.sent, slot.is_complete};
+  Pulled pulled{slot.fault.value_or(std::move(result)), slot.sent};
+  pulled.skipped = std::move(slot.skipped);
+  pulled.is_complete = slot.is_complete && !slot.fault;
   if (slot.passes == 0) explain_pull(pulled.result);
   if (!slot.is_complete) return pulled;
   if (!slot.fault) pulled.result.exit_code = 0;
@@ -206,11 +232,10 @@ Pulled Pulling::finish(std::size_t host, ssh::HostResult result) {
   for (const std::string& name : slot.moving)
     (slot.staging.cut_to_remembered(name) ? pulled.grown : left_out).push_back(name);
   try {
-    auto [other_kinds, foreign, leading_out] = slot.staging.place(left_out);
-    pulled.left_out = slot.reader.skipped();
-    std::ranges::move(leading_out, std::back_inserter(pulled.left_out));
+    const auto [other_kinds, foreign] = slot.staging.place(left_out, pulls_[slot.index].foreign);
     if ((!other_kinds.empty() || !foreign.empty()) && pulled.result.ok()) {
       pulled.result.exit_code = 1;
+      pulled.has_foreign = !foreign.empty();
       pulled.result.error =
           foreign.empty()
               ? fmt::format(

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ssh/remote.h"
+#include "sync/push.h"
 #include "sync/rsync.h"
 
 namespace dtool::tree_sync {
@@ -22,17 +23,20 @@ struct Pull {
   std::string destination;            ///< an absolute folder of this machine, which must be there
   std::chrono::seconds silence{300};  ///< after which the host is given up
   std::optional<std::uint64_t> most = {};  ///< bytes that may come from it
+  Foreign foreign = Foreign::refuse;       ///< what is here, and did not come so
 };
 
 /// One answer of pull().
 struct Pulled {
   ssh::HostResult result;
-  Sent sent;                 ///< files that came in this pull; if it failed, those that came whole
-  bool is_complete = false;  ///< a failure is about single files
-  /// Files that grew all the time: of these came what they had when they were seen.
+  Sent sent;  ///< files that came in this pull; if it failed, those that came whole
+  /// Texts that grew all the time: of these came what they had when they were seen.
   std::vector<std::string> grown = {};
-  /// Links that lead out of the folder; pipes, sockets and devices.
-  std::vector<std::string> left_out = {};
+  /// Links that lead out of the source or are absolute (`name -> target`), pipes, sockets and
+  /// devices, as rsync writes their names; the first thousand. They do not come.
+  std::vector<std::string> skipped = {};
+  bool has_foreign = false;  ///< it failed because of what is here, and did not come so
+  bool is_complete = false;  ///< rsync has run to its end: what is lacking was left out
 };
 
 /// Runs all pulls, at most one per host; results in the order of `pulls`. If rsync failed,

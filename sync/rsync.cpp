@@ -202,8 +202,7 @@ ssh::LocalProgram pull_program(const Source& source, const std::string& destinat
       "--times",
       "--modify-window=-1",
       "--links",
-      // A link leads nowhere until Staging::place has judged it.
-      "--munge-links",
+      "--safe-links",
       // Else a file of the size and time that a broken-off one has would pass for it.
       fmt::format("--partial-dir={}", kPartial),
       // The files that are in their places.
@@ -214,7 +213,7 @@ ssh::LocalProgram pull_program(const Source& source, const std::string& destinat
       // All names first: else how far it is would be told of what was found so far.
       "--no-inc-recursive",
       "--stats",
-      "--info=progress2",
+      "--info=progress2,name1",  // names also what it leaves out
       "--no-human-readable",
       "--outbuf=N",
   };
@@ -243,22 +242,7 @@ ssh::LocalProgram pull_program(const Source& source, const std::string& destinat
   return program;
 }
 
-void ProgressReader::read_names(std::string_view piece) {
-  constexpr std::string_view kSkipping = "skipping non-regular file \"";
-  constexpr std::size_t kMost = 1000;
-  for (const char each : piece) {
-    if (each != '\r' && each != '\n') {
-      if (text_.size() < 2 * PATH_MAX) text_ += each;
-      continue;
-    }
-    if (text_.starts_with(kSkipping) && text_.ends_with('"') && skipped_.size() < kMost)
-      skipped_.push_back(text_.substr(kSkipping.size(), text_.size() - kSkipping.size() - 1));
-    text_.clear();
-  }
-}
-
 RsyncProgress ProgressReader::add(std::string_view piece) {
-  read_names(piece);
   // `\r       1234  45%    1.95kB/s    0:00:00 (xfr#2, to-chk=3/6)`: the brackets only when a file
   // has ended.
   line_ += piece;

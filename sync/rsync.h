@@ -96,14 +96,7 @@ class ProgressReader {
   /// The progress after this piece.
   RsyncProgress add(std::string_view piece);
 
-  /// Pipes, sockets and devices that rsync passed over; the first 1,000.
-  const std::vector<std::string>& skipped() const { return skipped_; }
-
  private:
-  void read_names(std::string_view piece);
-
-  std::string text_;  ///< of the last line
-  std::vector<std::string> skipped_;
   std::string line_;  ///< text after the last carriage return
   RsyncProgress progress_;
 };

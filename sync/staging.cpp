@@ -5,8 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <iterator>
-#include <string_view>
 #include <system_error>
 
 #include "ssh/host/files.h"
@@ -32,6 +30,19 @@ std::string sum_of_first(const fs::path& file, std::uint64_t bytes) {
   return opened.is_open() ? host::to_hex(sha.finish()) : "";
 }
 
+/// Other files than text have zero bytes, and most of these near their beginning.
+bool is_text(const fs::path& file) {
+  constexpr std::size_t kLooked = 65'536;
+  const host::Descriptor opened(::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  for (std::size_t looked = 0; opened.is_open() && looked < kLooked;) {
+    const auto piece = host::read_some(opened.get());
+    if (!piece) break;
+    if (piece->find('\0') != piece->npos) return false;
+    looked += piece->size();
+  }
+  return opened.is_open();
+}
+
 enum class Kind { none, folder, link, file };
 
 Kind kind_of(const fs::path& path) {
@@ -53,37 +64,6 @@ bool have_same_content(const fs::path& one, const fs::path& other) {
   const host::Descriptor first(::open(one.c_str(), kRead));
   const host::Descriptor second(::open(other.c_str(), kRead));
   return first.is_open() && second.is_open() && host::have_same_bytes(first, second);
-}
-
-/// Whether a link of that name would lead out of the folder, as rsync sees it.
-bool leads_out(const fs::path& name, const fs::path& target) {
-  std::ptrdiff_t depth = std::distance(name.begin(), name.end()) - 1;
-  if (target.empty() || target.is_absolute()) return true;
-  for (const fs::path& part : target) {
-    if (part == "..") {
-      if (--depth < 0) return true;
-    } else if (!part.empty() && part != ".") {
-      ++depth;
-    }
-  }
-  return false;
-}
-
-/// Lets a link lead where it led at its source: rsync puts a word before its target that makes it
-/// lead nowhere. False: that is out of the folder, and the link is deleted.
-bool restore_link(const fs::path& link, const fs::path& name) {
-  constexpr std::string_view kMunged = "/rsyncd-munged/";
-  const std::string target = fs::read_symlink(link);
-  const bool is_munged = target.starts_with(kMunged);
-  const fs::path wanted = is_munged ? target.substr(kMunged.size()) : target;
-  struct stat before {};
-  if (::lstat(link.c_str(), &before) != 0) return false;
-  if (is_munged || leads_out(name, wanted)) fs::remove(link);
-  if (leads_out(name, wanted)) return false;
-  if (is_munged) fs::create_symlink(wanted, link);
-  const timespec times[] = {before.st_mtim, before.st_mtim};
-  ::utimensat(AT_FDCWD, link.c_str(), times, AT_SYMLINK_NOFOLLOW);
-  return true;
 }
 
 /// What an earlier pull left there is not known to be whole: rsync goes on from it.
@@ -150,7 +130,7 @@ bool Staging::cut_to_remembered(const std::string& name) const {
   if (found == remembered_.end()) return false;
   const auto& [size, sha256] = found->second;
   const fs::path file = folder_ / name;
-  if (sha256.empty() || sum_of_first(file, size) != sha256) return false;
+  if (sha256.empty() || !is_text(file) || sum_of_first(file, size) != sha256) return false;
   struct stat status {};
   if (::stat(file.c_str(), &status) != 0 || ::truncate(file.c_str(), static_cast<off_t>(size)) != 0)
     return false;
@@ -159,12 +139,13 @@ bool Staging::cut_to_remembered(const std::string& name) const {
   return true;
 }
 
-Staging::InTheWay Staging::place(const std::vector<std::string>& left_out) {
+Staging::InTheWay Staging::place(const std::vector<std::string>& left_out, Foreign foreign) {
   InTheWay in_the_way;
   host::CopiedFiles copied;
   const auto is_foreign = [&](const fs::path& from, const fs::path& to) {
     struct stat there {};
-    return ::lstat(to.c_str(), &there) == 0 && !copied.has(there) && !have_same_content(from, to);
+    return foreign == Foreign::refuse && ::lstat(to.c_str(), &there) == 0 && !copied.has(there) &&
+           !have_same_content(from, to);
   };
   std::vector<fs::path> folders;
   std::error_code fault;
@@ -179,9 +160,7 @@ Staging::InTheWay Staging::place(const std::vector<std::string>& left_out) {
     const fs::path to = destination_ / name;
     const Kind kind = kind_of(from);
     const Kind there = kind_of(to);
-    if (kind == Kind::link && !restore_link(from, name)) {
-      in_the_way.leading_out.push_back(name);
-    } else if (there != Kind::none && there != kind) {
+    if (there != Kind::none && there != kind) {
       in_the_way.other_kinds.push_back(name);
       if (kind == Kind::folder) each.disable_recursion_pending();
     } else if (kind == Kind::folder) {

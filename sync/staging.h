@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "sync/push.h"
+
 namespace dtool::tree_sync {
 
 /// The folder's name; within it, rsync's folders of files that were cut off.
@@ -30,18 +32,17 @@ class Staging {
   std::vector<std::string> look();
   /// Before the host sends these files once more: remembers how they are.
   void remember(const std::vector<std::string>& names);
-  /// Whether the file has only grown since remember(). Then it is cut at its size of that time.
+  /// Whether the file is text and has only grown since remember(). Then it is cut at its size of
+  /// that time. Half a file of another kind, such as a checkpoint, is of no use.
   bool cut_to_remembered(const std::string& name) const;
 
-  /// What stays aside, since something else is at its place, and what is deleted there.
+  /// What stays aside, since something else is at its place.
   struct InTheWay {
     std::vector<std::string> other_kinds;  ///< a file, a link or a folder, and another one is there
     std::vector<std::string> foreign;      ///< what is there did not come so, or was touched since
-    std::vector<std::string> leading_out;  ///< links out of the folder; they are deleted
   };
-  /// Moves all but the files `left_out` to their places, and lets links lead where they led at
-  /// their source. Throws std::filesystem::filesystem_error.
-  InTheWay place(const std::vector<std::string>& left_out);
+  /// Moves all but the files `left_out` to their places. Throws std::filesystem::filesystem_error.
+  InTheWay place(const std::vector<std::string>& left_out, Foreign foreign = Foreign::refuse);
 
  private:
   struct Seen {

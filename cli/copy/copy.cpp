@@ -30,6 +30,9 @@ class CopyAction : public Action {
  private:
   int send(Console& console, const Targets& targets, const std::string& folder) const;
   int bring(Console& console, const Targets& targets, const std::string& destination) const;
+  tree_sync::Foreign foreign() const {
+    return force_ ? tree_sync::Foreign::overwrite : tree_sync::Foreign::refuse;
+  }
 
   HostOptions hosts_;
   std::string from_;
@@ -56,9 +59,9 @@ void CopyAction::add_options(Options& command) {
       .check(must_not_be_empty)
       .type_name("PATTERN")
       .one_value_each();
-  command.add_flag("--force", force_,
-                   "replace files there that differ and did not come by dtool copy, or were "
-                   "edited since");
+  command.add_flag(
+      "--force", force_,
+      "replace files that differ and did not come by dtool copy, or were edited since");
   command.footer(
       "A relative folder on the hosts begins in the home folder there.\n"
       "The same command again copies what differs, and goes on after an interruption.");
@@ -109,9 +112,7 @@ int CopyAction::send(Console& console, const Targets& targets, const std::string
   if (std::ranges::any_of(targets.hosts, &ssh::Host::is_local)) refuse_inside(words_, folder);
   tree_sync::CopyList list = list_to_copy(console, words_, excludes_);
   const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
-  const Copied copied =
-      copy_to_hosts(console, *remote, list, folder,
-                    force_ ? tree_sync::Foreign::overwrite : tree_sync::Foreign::refuse);
+  const Copied copied = copy_to_hosts(console, *remote, list, folder, foreign());
   if (console.json()) {
     nlohmann::json hosts = nlohmann::json::array();
     for (const tree_sync::CopyHost& host : copied.hosts)
@@ -129,12 +130,11 @@ int CopyAction::bring(Console& console, const Targets& targets,
   if (!excludes_.empty())
     throw UsageError("--exclude does not go with --from",
                      "name the files and folders that are wanted");
-  if (force_) throw UsageError("--force does not go with --from");
   const fs::path folder = fs::absolute(path_here(destination)).lexically_normal();
   if (fs::exists(folder) && !fs::is_directory(folder))
     throw UsageError(fmt::format("{} is there and is no folder", folder.native()));
   const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
-  const std::vector<FromHost> hosts = copy_from_hosts(console, *remote, words_, folder);
+  const std::vector<FromHost> hosts = copy_from_hosts(console, *remote, words_, folder, foreign());
   std::vector<ssh::HostResult> results;
   nlohmann::json list = nlohmann::json::array();
   for (const FromHost& host : hosts) {

@@ -46,7 +46,8 @@ std::string folder_name(const ssh::Host& host) {
 
 class FromHosts {
  public:
-  FromHosts(Console& console, ssh::Remote& remote, const fs::path& destination);
+  FromHosts(Console& console, ssh::Remote& remote, const fs::path& destination,
+            tree_sync::Foreign foreign);
 
   void bring(const Wanted& wanted);
   /// A host counts as the same as another one if all sources are.
@@ -65,13 +66,16 @@ class FromHosts {
 
   Console& console_;
   ssh::Remote& remote_;
+  tree_sync::Foreign foreign_;
   std::vector<FromHost> hosts_;
   std::vector<std::size_t> times_same_;
 };
 
-FromHosts::FromHosts(Console& console, ssh::Remote& remote, const fs::path& destination)
+FromHosts::FromHosts(Console& console, ssh::Remote& remote, const fs::path& destination,
+                     tree_sync::Foreign foreign)
     : console_(console),
       remote_(remote),
+      foreign_(foreign),
       hosts_(remote.hosts().size()),
       times_same_(hosts_.size()) {
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
@@ -83,6 +87,7 @@ FromHosts::FromHosts(Console& console, ssh::Remote& remote, const fs::path& dest
 
 fs::path FromHosts::make_folder(std::size_t host, const std::string& name) const {
   const fs::path folder = name.empty() ? hosts_[host].folder : hosts_[host].folder / name;
+  require_no_strangers(folder);
   std::error_code fault;
   fs::create_directories(folder, fault);
   if (fault)
@@ -117,6 +122,7 @@ void FromHosts::pull(const Wanted& wanted, const Found& found) {
     const fs::path folder = make_folder(host, source.file.empty() ? wanted.name : "");
     if (remote_.hosts()[host].is_local) require_apart(source, folder);
     pulls.push_back({host, source, folder});
+    pulls.back().foreign = foreign_;
   }
   SendingReporter progress(console_, "receiving the files", hosts_.size(), kCopyInterrupted);
   auto pulled = tree_sync::pull(remote_, pulls, progress);
@@ -126,8 +132,12 @@ void FromHosts::pull(const Wanted& wanted, const Found& found) {
     host.result = std::move(pulled[i].result);
     host.sent.files += pulled[i].sent.files;
     host.sent.bytes += pulled[i].sent.bytes;
-    for (const std::string& note : notes_of(pulled[i]))
-      console_.note(fmt::format("{}: {}", ssh::to_string(host.result.host), note));
+    if (pulled[i].has_foreign) host.result.hint += "; --force replaces it";
+    const std::string name = ssh::to_string(host.result.host);
+    if (!pulled[i].grown.empty())
+      console_.note(fmt::format("{}: {}", name, grown_text(pulled[i].grown)));
+    if (!pulled[i].skipped.empty())
+      console_.note(fmt::format("{}: {}", name, skipped_text(pulled[i].skipped)));
   }
 }
 
@@ -153,7 +163,7 @@ void FromHosts::bring(const Wanted& wanted) {
 
 std::vector<FromHost> copy_from_hosts(Console& console, ssh::Remote& remote,
                                       const std::vector<std::string>& sources,
-                                      const fs::path& destination) {
+                                      const fs::path& destination, tree_sync::Foreign foreign) {
   std::map<std::string, std::string> named;
   for (const std::string& source : sources) {
     const std::string name = wanted_of(source).name;
@@ -163,7 +173,7 @@ std::vector<FromHost> copy_from_hosts(Console& console, ssh::Remote& remote,
           fmt::format("{} and {} would both be copied to {}", other->second, source, name),
           "copy them into different folders");
   }
-  FromHosts from(console, remote, destination);
+  FromHosts from(console, remote, destination, foreign);
   for (const std::string& source : sources)
     if (!remote.interrupted()) from.bring(wanted_of(source));
   std::vector<FromHost> hosts = from.take(sources.size());

@@ -10,7 +10,7 @@
 
 #include "cli/console.h"
 #include "ssh/remote.h"
-#include "sync/rsync.h"
+#include "sync/pull.h"
 
 namespace dtool::cli {
 
@@ -24,9 +24,10 @@ struct FromHost {
 };
 
 /// Copies the sources of all hosts of the Remote into `destination`, and names the hosts that
-/// failed. Throws UsageError if it cannot be written.
+/// failed. Throws UsageError if it cannot be written. `foreign` is about files and links here.
 std::vector<FromHost> copy_from_hosts(Console& console, ssh::Remote& remote,
                                       const std::vector<std::string>& sources,
-                                      const std::filesystem::path& destination);
+                                      const std::filesystem::path& destination,
+                                      tree_sync::Foreign foreign);
 
 }  // namespace dtool::cli

@@ -49,7 +49,8 @@ struct Part {
   std::vector<tree_sync::Source> sources;
   ssh::HostResult result = {};
   tree_sync::Sent sent = {};
-  std::vector<std::string> notes = {};  ///< of what came in part or did not come
+  std::vector<std::string> grown = {};    ///< files that are here as they were when they were seen
+  std::vector<std::string> skipped = {};  ///< what does not come (Pulled)
   bool broke_off = false;
   bool is_fetched = false;               ///< something was asked of rsync
   std::string stranger = {};             ///< what stranger_at() says
@@ -165,6 +166,7 @@ std::vector<Part> FetchAction::plan(const killfiles::Killfile& killfile,
               sources_of(machine, only_)};
     part.result.host = targets.hosts[i];
     if (targets.hosts[i].is_local) require_apart(part.sources.front(), part.folder);
+    require_no_strangers(part.folder);
     require_own_folder(part.folder, killfile.run_id);
     parts.push_back(std::move(part));
   }
@@ -211,9 +213,11 @@ void FetchAction::fetch(Console& console, ssh::Remote& remote, const std::string
       asked[i]->result = std::move(pulled[i].result);
       asked[i]->sent.files += pulled[i].sent.files;
       asked[i]->sent.bytes += pulled[i].sent.bytes;
-      std::ranges::move(notes_of(pulled[i]), std::back_inserter(asked[i]->notes));
+      asked[i]->grown.insert(asked[i]->grown.end(), pulled[i].grown.begin(), pulled[i].grown.end());
+      asked[i]->skipped.insert(asked[i]->skipped.end(), pulled[i].skipped.begin(),
+                               pulled[i].skipped.end());
+      asked[i]->broke_off = asked[i]->broke_off || !pulled[i].is_complete;
       asked[i]->is_fetched = true;
-      asked[i]->broke_off = !pulled[i].is_complete;
     }
   }
   for (const Part& part : parts) tree_sync::remove_if_only_marked(part.folder);
@@ -241,9 +245,13 @@ void FetchAction::tell(Console& console, const std::vector<Part>& parts) const {
     } else if (part.is_fetched) {
       console.note(fmt::format("{}: {}, {} into {}{}", name, counted(part.sent.files, "file"),
                                size_text(part.sent.bytes), as_seen_from_here(part.folder).string(),
-                               part.broke_off ? ", and then it broke off" : ""));
+                               part.broke_off     ? ", and then it broke off"
+                               : part.result.ok() ? ""
+                                                  : ", but not all"));
     }
-    for (const std::string& note : part.notes) console.note(fmt::format("{}: {}", name, note));
+    if (!part.skipped.empty())
+      console.note(fmt::format("{}: {}", name, skipped_text(part.skipped)));
+    if (!part.grown.empty()) console.note(fmt::format("{}: {}", name, grown_text(part.grown)));
   }
 }
 

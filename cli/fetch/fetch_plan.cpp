@@ -9,6 +9,7 @@
 
 #include "cli/action.h"
 #include "cli/terminal_text.h"
+#include "ssh/host/strangers.h"
 #include "ssh/machine/home_folder.h"
 #include "sync/fetched_folder.h"
 
@@ -68,28 +69,25 @@ void require_apart(const tree_sync::Source& source, const fs::path& destination)
                    "name another folder");
 }
 
-std::vector<std::string> notes_of(const tree_sync::Pulled& pulled) {
-  constexpr std::size_t kMostNamed = 10;
-  const auto named = [kMostNamed](std::string_view what, const std::vector<std::string>& names) {
-    const std::size_t shown = std::min(names.size(), kMostNamed);
-    const std::string more =
-        shown < names.size() ? fmt::format(" and {} more", names.size() - shown) : "";
-    return fmt::format(
-        "{}: {}{}", what,
-        without_controls(fmt::format(
-            "{}",
-            fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "))),
-        more);
-  };
-  std::vector<std::string> notes;
-  if (!pulled.grown.empty())
-    notes.push_back(named("still growing, so these came as far as they were", pulled.grown));
-  if (!pulled.left_out.empty())
-    notes.push_back(
-        named("left out, since they lead out of the folder or are neither file, folder "
-              "nor link",
-              pulled.left_out));
-  return notes;
+std::string grown_text(const std::vector<std::string>& names) {
+  return fmt::format("still growing, so these came as far as they were: {}",
+                     without_controls(fmt::format("{}", fmt::join(names, ", "))));
+}
+
+std::string skipped_text(const std::vector<std::string>& names) {
+  constexpr std::size_t kNamed = 5;
+  const std::vector<std::string> first(names.begin(),
+                                       names.begin() + std::min(names.size(), kNamed));
+  return fmt::format(
+      "left out, since only files, folders and links within the source come: {}{}",
+      without_controls(fmt::format("{}", fmt::join(first, ", "))),
+      names.size() > kNamed ? fmt::format(" and {} more", names.size() - kNamed) : "");
+}
+
+void require_no_strangers(const fs::path& folder) {
+  if (const auto stranger = host::find_stranger(folder, host::Strangers::uninvited))
+    throw UsageError(host::to_string(*stranger) + ", who could change or lead elsewhere what comes",
+                     "name a folder of your own");
 }
 
 std::string size_text(std::uint64_t bytes) {

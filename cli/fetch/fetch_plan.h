@@ -28,8 +28,15 @@ std::vector<tree_sync::Source> sources_of(const killfiles::Machine& machine,
 /// other way round.
 void require_apart(const tree_sync::Source& source, const std::filesystem::path& destination);
 
-/// What is told of what came in part or did not come (sync/pull.h): a line each.
-std::vector<std::string> notes_of(const tree_sync::Pulled& pulled);
+/// What is told of files that were still growing (sync/pull.h).
+std::string grown_text(const std::vector<std::string>& names);
+
+/// What is told of what does not come (Pulled::skipped).
+std::string skipped_text(const std::vector<std::string>& names);
+
+/// Throws UsageError if another user of this machine could put something into the folder, or lead
+/// elsewhere what is written there.
+void require_no_strangers(const std::filesystem::path& folder);
 
 /// `512 B`, `3.4 MB`.
 std::string size_text(std::uint64_t bytes);

@@ -130,6 +130,8 @@ mkdir -p "$outputs/growing.d" && touch "$outputs/growing.d/new"
 echo mine >meanwhile/machine0/growing.d
 expect_exit 1 dtool fetch "$id" meanwhile --machine 0 --only moving --only growing --only growing.d
 expect_error 'something of another kind \(file, link or folder\) is in the place of growing\.d$'
+expect_error '^machine0 .* into .*, but not all$'
+expect_no_error 'broke off'
 expect_equal mine "$(cat meanwhile/machine0/growing.d)"
 cmp meanwhile/machine0/moving "$outputs/moving"
 cmp meanwhile/machine0/growing "$outputs/growing"

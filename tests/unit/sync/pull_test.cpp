@@ -30,7 +30,7 @@ TEST(Pull, TheHostsFolderIsEnteredAndEverythingInItComes) {
 
 TEST(Pull, LinksThatLeaveTheFolderDoNotComeAndNothingHereIsDeleted) {
   const auto program = pull_program({"/out"}, "/here", Link::network);
-  EXPECT_GE(place_of(program, "--munge-links"), 0);
+  EXPECT_GE(place_of(program, "--safe-links"), 0);
   for (const std::string& word : program.arguments) {
     EXPECT_FALSE(word.starts_with("--del")) << word;
     EXPECT_NE(word, "--perms");
@@ -51,15 +51,6 @@ TEST(Pull, PatternsAreFiltersInTheirOrderWhateverTheyLookLike) {
 
 TEST(Pull, AFileComesByItsNameAlone) {
   EXPECT_EQ(pull_program({"~", "#log"}, "/here", Link::network).input, "/#log\0"s);
-}
-
-TEST(Pull, WhatIsNoFileIsNamed) {
-  ProgressReader reader;
-  reader.add("skipping non-regular file \"pi");
-  reader.add(
-      "pe\"\nskipping non-regular file \"sub/it's a \"p\"\"\n\r      200  10%    1.00kB/s\n");
-  reader.add("skipping non-regular file \"half");
-  EXPECT_EQ(reader.skipped(), (std::vector<std::string>{"pipe", "sub/it's a \"p\""}));
 }
 
 TEST(Pull, HowFarItIsCountsFilesThatWereHereAlready) {
@@ -92,6 +83,18 @@ TEST(Pull, AFetchThatFindsEverythingHereIsWhole) {
   EXPECT_DOUBLE_EQ(told_fraction(all_here), 1);
   EXPECT_DOUBLE_EQ(told_fraction("\r  0   0%    0.00kB/s    0:00:00 (xfr#0, to-chk=1/3)"), 0);
   EXPECT_DOUBLE_EQ(told_fraction("\r  50   5%    1.00kB/s    0:00:00 (xfr#1, to-chk=1/2)"), 0.5);
+}
+
+TEST(Pull, WhatRsyncLeavesOutIsTold) {
+  tests::FakeRemote remote("h1");
+  remote.answers[0] = tests::answered(
+      "./\nignoring unsafe symlink \"a\" -> \"/x\"\nfile\n\r 9 9% 1kB/s 0:00:00\r 9 99% 1kB/s\n"
+      "skipping non-regular file \"b/pipe\"\n");
+  const tests::TemporaryFolder here;
+  ssh::Events nobody;
+  const auto pulled = pull(remote, {{0, {"/out"}, here.path(), std::chrono::seconds(1)}}, nobody);
+  EXPECT_EQ(pulled.front().skipped, (std::vector<std::string>{"a -> /x", "b/pipe"}));
+  EXPECT_TRUE(pulled.front().is_complete);
 }
 
 ssh::HostResult failed(int exit_code, const std::string& err) {

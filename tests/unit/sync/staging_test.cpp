@@ -44,24 +44,6 @@ TEST_F(StagingTest, WhatCameGoesToItsPlaceAndReplacesWhatCameBefore) {
   EXPECT_FALSE(fs::exists(staging_.folder()));
 }
 
-TEST_F(StagingTest, LinksLeadWhereTheyLedButNotOut) {
-  const std::vector<std::pair<const char*, const char*>> links = {
-      {"a/in", "../b/file"}, {"a/beside", "x/../y"}, {"b", "a"},
-      {"a/out", "../../b"},  {"absolute", "/etc"},   {"up", "a/../.."}};
-  fs::create_directory(staging_.folder() / "a");
-  for (const auto& [name, target] : links)
-    fs::create_symlink(fs::path("/rsyncd-munged/") += target, staging_.folder() / name);
-  Names leading_out = staging_.place({}).leading_out;
-  std::ranges::sort(leading_out);
-  EXPECT_EQ(leading_out, (Names{"a/out", "absolute", "up"}));
-  for (const auto& [name, target] : links) {
-    const bool is_out = std::ranges::count(leading_out, name) != 0;
-    EXPECT_EQ(fs::is_symlink(folder_.path() / name), !is_out) << name;
-    if (!is_out) EXPECT_EQ(fs::read_symlink(folder_.path() / name), target);
-  }
-  EXPECT_FALSE(fs::exists(staging_.folder()));
-}
-
 TEST_F(StagingTest, WhatAPersonPutThereOrEditedStays) {
   receive("edited", "one");
   receive("link", "one");
@@ -77,6 +59,8 @@ TEST_F(StagingTest, WhatAPersonPutThereOrEditedStays) {
   EXPECT_EQ(here("edited"), "notes");
   EXPECT_EQ(here("own"), "notes");
   EXPECT_EQ(here("link"), "two");
+  EXPECT_EQ(staging_.place({}, Foreign::overwrite).foreign, Names{});
+  EXPECT_EQ(here("edited") + here("own"), "samesame");
 }
 
 TEST_F(StagingTest, NothingOfAnotherKindMakesWay) {
@@ -120,6 +104,14 @@ TEST_F(StagingTest, AFileThatOnlyGrewIsCutAndOneThatChangedIsNot) {
   EXPECT_EQ(here("grown"), "one\n");
   EXPECT_FALSE(fs::exists(folder_.path() / "changed"));
   EXPECT_TRUE(fs::exists(staging_.folder() / "changed"));
+}
+
+TEST_F(StagingTest, ACheckpointThatIsStillBeingWrittenIsNotCut) {
+  const std::string begun("PK\x03\x04\0\0", 6);
+  receive("last.pt", begun);
+  staging_.remember(staging_.look());
+  receive("last.pt", begun + "more");
+  EXPECT_FALSE(staging_.cut_to_remembered("last.pt"));
 }
 
 TEST_F(StagingTest, WhatAnEarlierPullLeftIsNotTakenForWhole) {
