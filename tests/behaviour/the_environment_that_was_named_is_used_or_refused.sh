@@ -22,6 +22,16 @@ S
 run_there 0 --env_activate_path '~/activate' -- python3 main.py
 for id in 0 1; do expect_output "^machine$id: the new one 8080 0o77 True\$"; done
 expect_no_output 'the old folder'
+# A trap that prints, in the middle of what dtool asks that shell.
+for host in 1 2; do echo 'trap "echo traced" DEBUG; export port=8080' >"$DTOOL_LAB_FOLDER/host$host/root/traced"; done
+expect_exit 0 dtool check --runs_on "$DTOOL_LAB_HOSTS" --env_activate_path '~/traced'
+run_there 0 --env_activate_path '~/traced' -- sh -c 'echo "at $port"'
+for id in 0 1; do expect_output "^machine$id: at 8080\$"; done
+# A program that is a link to what only this machine has.
+ln -s /opt/python3.99 python
+run_there 1 -- ./python main.py
+expect_error '\./python leads to /opt/python3\.99, which is not on this host'
+rm python
 # Names of dtool's own are names like others.
 run_there 0 --export program=evil --export code=/nowhere -- sh -c 'echo "$program $code"; cat main.py'
 for id in 0 1; do expect_output "^machine$id: evil /nowhere\$"; done

@@ -45,6 +45,7 @@ if [ -n "$engine" ]; then
 fi
 [ "$torchrun" = no ] || wrap_in_torchrun
 if [ -z "$trainer$engine" ] && ! type -P -- "${program[0]}" > /dev/null; then
+  [ ! -L "${program[0]}" ] || [ -e "${program[0]}" ] || give_up 127 "${program[0]} leads to $(readlink -- "${program[0]}"), which is not on this host"
   [ ! -f "${program[0]}" ] || give_up 126 "${program[0]} may not be executed: chmod +x, or name the program that reads it first"
   other=
   [ "${program[0]}" != python ] || ! type -P python3 > /dev/null || other="; python3 is there"

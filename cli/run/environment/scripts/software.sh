@@ -127,7 +127,7 @@ run_foreign() {
     . "$dtool_each" 1>&"$dtool_out" 2> "$dtool_complaints" < /dev/null
     end_foreign $?
   done
-  # A function that returns restores the DEBUG trap that it found.
+  # Not in end_foreign, since bash gives a function's caller its traps back.
   builtin trap - EXIT DEBUG ERR RETURN
   builtin export DTOOL_READY=yes
   # Not by words of the shell's alone, which may have functions of any name by now.
