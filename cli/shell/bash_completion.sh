@@ -18,7 +18,10 @@ _dtool() {
     if [[ $line == :files ]]; then files=yes; else line=${line%%$'\t'*} && COMPREPLY+=("${line#"$kept"}"); fi
   done < <("${words[0]/#\~\//$HOME/}" __complete "${words[@]:1}" 2> /dev/null)
   if [[ $files == yes ]]; then
-    while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -f -- "${typed#"$kept"}")
+    # A name with a newline comes in pieces, which are no files.
+    while IFS= read -r line; do
+      if [[ $line == \~* || -e $line || -L $line ]]; then COMPREPLY+=("$line"); fi
+    done < <(compgen -f -- "${typed#"$kept"}")
     compopt -o filenames 2> /dev/null && return 0  # then readline quotes them
   fi
   for i in "${!COMPREPLY[@]}"; do

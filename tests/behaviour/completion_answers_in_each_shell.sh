@@ -44,6 +44,10 @@ expect_equal "@lab @large" "$(completed 'dtool run --runs_on @l')"
 expect_equal "@large" "$(completed 'dtool run --runs_on=@lar')"
 expect_equal "always auto never" "$(completed 'dtool list --color=')"
 expect_equal 'objectnav own\ folder' "$(completed 'dtool run o')"
+mkdir $'two\nlines'
+expect_equal "" "$(completed 'dtool run --code_path two')"
+expect_equal "" "$(completed 'dtool run --code_path lin')"
+rmdir $'two\nlines'
 expect_equal "bash fish zsh" "$(completed 'dtool completion ')"
 expect_equal "" "$(completed 'dtool kill --no-such-x')"
 
