@@ -62,7 +62,7 @@ class Filler {
   template <typename Value>
   void fill(std::optional<Value>& value) {
     value.reset();
-    if (random_() % 2 == 0) fill(value.emplace());
+    if (random_() % 2 == 0) fill(value.emplace(Value{}));
   }
 
   template <host::Fielded Struct>
