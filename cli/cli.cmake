@@ -71,6 +71,7 @@ add_library(dtool_cli STATIC
   cli/logs/logs.cpp
   cli/logs/since.cpp
   cli/large_texts.cpp
+  cli/metric_numbers.cpp
   cli/new_run.cpp
   cli/options.cpp
   cli/plot/axis.cpp

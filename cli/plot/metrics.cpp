@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "cli/metric_numbers.h"
+
 namespace dtool::cli {
 namespace {
 
@@ -48,6 +50,7 @@ class Reader {
   /// Whether the line could be read.
   bool read(std::string_view line);
   std::vector<Curve> curves() const;
+  bool is_trainers() const { return is_trainers_; }
 
  private:
   std::size_t index_of(const std::string& name);
@@ -56,6 +59,8 @@ class Reader {
   std::vector<std::string> names_;
   std::vector<Record> records_;
   std::vector<Stretch> stretches_;
+  double lines_ = 0;
+  bool is_trainers_ = false;
 };
 
 /// The running time until then. A late line belongs to the stretch that contains its time.
@@ -78,13 +83,18 @@ std::size_t Reader::index_of(const std::string& name) {
 
 bool Reader::read(std::string_view line) {
   const nlohmann::json json = parse_line(line);
-  if (!json.is_object() || !json.contains("event") || !json["event"].is_string()) return false;
-  const bool is_start = json["event"] == "start";
-  const bool is_validation = json["event"] == "validation";
-  const auto step = json.find("step");
-  if (step == json.end() ? !is_start : !step->is_number()) return false;
-  // A start that names no step is one from nothing.
-  Record record{json["event"], step == json.end() ? 0.0 : step->get<double>()};
+  if (!json.is_object()) return false;
+  const std::string event = json.value("event", nlohmann::json("step")).is_string()
+                                ? json.value("event", "step")
+                                : "step";
+  const bool is_start = event == "start";
+  const bool is_validation = event == "validation";
+  const std::string counted = step_name(json);
+  if (!counted.empty() && !json[counted].is_number()) return false;
+  ++lines_;
+  // A start that names no step is one from nothing; another line without one counts itself.
+  const double uncounted = is_start ? 0.0 : lines_;
+  Record record{event, counted.empty() ? uncounted : json[counted].get<double>()};
   const auto time = json.find("time");
   if (time != json.end() && time->is_number()) {
     record.time = time->get<double>();
@@ -94,16 +104,16 @@ bool Reader::read(std::string_view line) {
     if (!is_validation) stretches_.back().end = std::max(stretches_.back().end, record.time);
   }
   if (is_start) {
+    is_trainers_ = is_trainers_ || json.contains("world_size");
     // Lines of a separate validation are exempt, whatever their time.
     std::erase_if(records_, [&record](const Record& each) {
       return each.step > record.step && !(each.time > record.time);
     });
     return true;
   }
-  for (const auto& [name, value] : json.items()) {
-    if (name == "event" || name == "step" || name == "epoch" || name == "time") continue;
-    if (value.is_number()) record.values.emplace_back(index_of(name), value.get<double>());
-    if (value.is_null()) record.values.emplace_back(index_of(name), kNoNumber);
+  for (const auto& [name, value] : metric_numbers(json)) {
+    if (name == "event" || name == counted || name == "epoch" || name == "time") continue;
+    record.values.emplace_back(index_of(name), value);
   }
   records_.push_back(std::move(record));
   return true;
@@ -149,6 +159,7 @@ Metrics read_metrics(std::string_view text) {
     if (metrics.unread++ == 0) metrics.first_unread = number;
   }
   metrics.curves = reader.curves();
+  metrics.is_trainers = reader.is_trainers();
   return metrics;
 }
 

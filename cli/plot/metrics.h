@@ -27,11 +27,14 @@ struct Curve {
 /// The content of a metrics.jsonl.
 struct Metrics {
   std::vector<Curve> curves;     ///< one per metric
-  std::size_t unread = 0;        ///< lines that are not a JSON object with an event
+  bool is_trainers = false;      ///< the bundled trainer wrote it
+  std::size_t unread = 0;        ///< lines that are no JSON object, or whose step is no number
   std::size_t first_unread = 0;  ///< the first of them, counted from 1
 };
 
-/// Reads a metrics.jsonl. A `start` line voids the later steps before it, since a resumed run
+/// Reads a metrics.jsonl, or any lines that are JSON objects: all their numbers, those of inner
+/// objects as `eval.accuracy`, by `step`, `global_step`, `iteration`, `iter` or `epoch`, else by
+/// the line. A `start` line voids the later steps before it, since a resumed run
 /// reports them again, unless their time is later. The seconds of voided steps count; the time
 /// until the run was resumed does not. Late lines, such as a separate validation's, are put in
 /// their place. An incomplete last line is still being written and is skipped. A metric that both

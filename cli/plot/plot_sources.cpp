@@ -78,7 +78,7 @@ std::vector<PlotSource> read_file_sources(const std::string& file) {
                     metrics.unread == 0 ? ""
                                         : fmt::format(", whose line {} is no object of metrics",
                                                       metrics.first_unread)),
-        R"(a line is as {"event": "step", "step": 1, "loss": 0.5}; a run's file is )"
+        R"(a line is as {"step": 1, "loss": 0.5}; a run's file is )"
         "metrics.jsonl in its output folder");
   return {source};
 }
@@ -125,8 +125,15 @@ std::vector<std::string> usual_metrics(const std::vector<PlotSource>& sources) {
                        : is_agent                    ? kAgentsMetrics
                                                      : kUsualMetrics,
                        std::back_inserter(usual), is_known);
-  if (usual.empty())
-    usual.assign(known.begin(), known.begin() + std::min<std::ptrdiff_t>(std::ssize(known), 4));
+  // What another program writes is worth seeing, whatever its name.
+  constexpr std::size_t kMost = 4;
+  const bool is_trainers = is_agent || std::ranges::all_of(sources, [](const PlotSource& each) {
+                             return each.metrics.is_trainers || each.is_over_bytes;
+                           });
+  for (const std::string& each : known) {
+    if (usual.size() >= kMost || (is_trainers && !usual.empty())) break;
+    if (std::ranges::find(usual, each) == usual.end()) usual.push_back(each);
+  }
   return usual;
 }
 

@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <exception>
 #include <string_view>
 
+#include "cli/metric_numbers.h"
 #include "cli/new_run.h"
 #include "cli/record/record_files.h"
 #include "cli/watch/cause.h"
@@ -25,9 +27,10 @@ nlohmann::json metrics_in(std::string_view line) {
   const auto parsed = nlohmann::json::parse(line, nullptr, false);
   if (!parsed.is_object()) return nullptr;
   nlohmann::json metrics = nlohmann::json::object();
-  for (const auto& [name, value] : parsed.items()) {
-    if (value.is_number() || value.is_string()) metrics[name] = value;
-  }
+  for (const auto& [name, value] : parsed.items())
+    if (value.is_number_integer() || value.is_string()) metrics[name] = value;
+  for (const auto& [name, value] : metric_numbers(parsed))
+    if (!metrics.contains(name) && std::isfinite(value)) metrics[name] = value;
   return metrics;
 }
 

@@ -76,6 +76,7 @@ nlohmann::json to_json(const TrainingProgress& progress) {
   put("samples_per_s", progress.samples_per_s);
   put("train_success", progress.train_success);
   put("validation_success", progress.validation_success);
+  for (const auto& [name, value] : progress.others) json[name] = value;
   return json;
 }
 

@@ -43,7 +43,7 @@ struct GpuUse {
   std::optional<int> memory_total_mib;
 };
 
-/// The newest lines of the bundled trainer's metrics.jsonl (training and validation), averaged over
+/// The newest lines of a metrics.jsonl (training and validation); the bundled trainer averages over
 /// all ranks. Values that they lack are absent.
 struct TrainingProgress {
   std::int64_t epoch = 0;  ///< 0: the workload has no epochs
@@ -52,7 +52,8 @@ struct TrainingProgress {
   std::optional<double> samples_per_s;
   std::optional<double> train_success;  ///< share of the agents' episodes
   std::optional<double> validation_success;
-  std::int64_t age_s = 0;  ///< seconds since it was written
+  std::vector<std::pair<std::string, double>> others = {};  ///< another program's, the first three
+  std::int64_t age_s = 0;                                   ///< seconds since it was written
 };
 
 /// The failure after which a run was started again, as one of its machines has noted it.

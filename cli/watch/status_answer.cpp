@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "cli/failures.h"
+#include "cli/metric_numbers.h"
 #include "cli/terminal_text.h"
 #include "ssh/host/messages/run.h"
 #include "ssh/host_request.h"
@@ -34,6 +36,19 @@ GpuUse read_gpu(std::string_view line) {
   return {numbers[0].value_or(0), numbers[1], numbers[2], numbers[3]};
 }
 
+/// Of a line that the bundled trainer did not write: what has no place of its own in the headline.
+std::vector<std::pair<std::string, double>> other_numbers(const nlohmann::json& json) {
+  constexpr std::array<std::string_view, 4> kShown = {"epoch", "step", "loss", "samples_per_s"};
+  constexpr std::size_t kMost = 3;
+  auto numbers = metric_numbers(json);
+  std::erase_if(numbers, [&](const auto& each) {
+    return each.first == "time" || std::isnan(each.second) || each.first == step_name(json) ||
+           std::ranges::count(kShown, each.first) != 0;
+  });
+  numbers.resize(std::min(numbers.size(), kMost));
+  return numbers;
+}
+
 std::optional<TrainingProgress> read_progress(const StatusAnswer& answer) {
   TrainingProgress progress;
   bool is_told = false;
@@ -49,13 +64,14 @@ std::optional<TrainingProgress> read_progress(const StatusAnswer& answer) {
     };
     std::optional<std::int64_t> epoch, step;
     take("epoch", epoch);
-    take("step", step);
+    take(step_name(json).c_str(), step);
     progress.epoch = epoch.value_or(0);
     progress.step = step.value_or(0);
     take("loss", progress.loss);
     take("samples_per_s", progress.samples_per_s);
     take("train_success", progress.train_success);
     take("validation_success", progress.validation_success);
+    if (!json.contains("event")) progress.others = other_numbers(json);
   }
   if (!is_told) return std::nullopt;
   progress.age_s = answer.metrics_s_ago.value_or(0);

@@ -48,7 +48,8 @@ std::vector<std::string> supervision_notes(const killfiles::Killfile& killfile,
 
 /// `epoch 7  step 735  loss 0.0135  samples/s 28639  (2s ago)`
 std::string progress_line(const TrainingProgress& progress) {
-  std::string line = fmt::format("step {}", progress.step);
+  const bool has_steps = progress.step > 0 || progress.others.empty();
+  std::string line = has_steps ? fmt::format("step {}", progress.step) : "metrics";
   if (progress.epoch > 0) line.insert(0, fmt::format("epoch {}  ", progress.epoch));
   if (progress.loss) line += fmt::format("  loss {:.4f}", *progress.loss);
   if (progress.samples_per_s) line += fmt::format("  samples/s {:.0f}", *progress.samples_per_s);
@@ -56,6 +57,8 @@ std::string progress_line(const TrainingProgress& progress) {
     line += fmt::format("  train success {:.4f}", *progress.train_success);
   if (progress.validation_success)
     line += fmt::format("  validation success {:.4f}", *progress.validation_success);
+  for (const auto& [name, value] : progress.others)
+    line += fmt::format("  {} {:.4g}", without_controls(name), value);
   return line + fmt::format("  ({} ago)", duration_text(progress.age_s));
 }
 

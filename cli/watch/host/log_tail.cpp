@@ -87,8 +87,11 @@ std::string newest_event(const std::string& path, const std::vector<std::string>
   for (std::string_view rest = text; !rest.empty();) {
     const std::string_view line = cut_line(rest);
     if (!line.ends_with('}')) continue;
+    const bool has_event = line.find("\"event\"") != line.npos;
     for (const std::string& name : names) {
-      if (line.starts_with("{\"event\": \"" + name + "\"")) newest = line;
+      const bool is_it = name.empty() ? !has_event && line.starts_with('{')
+                                      : line.starts_with("{\"event\": \"" + name + "\"");
+      if (is_it) newest = line;
     }
   }
   return std::string(newest);

@@ -24,7 +24,8 @@ struct LogTail {
 enum class Marks { no, yes };
 LogTail read_log_tail(const std::string& path, Marks marks = Marks::no);
 
-/// The last whole line `{"event": "NAME"…}` of a metrics file, for one of the names; or empty.
+/// The last whole line `{"event": "NAME"…}` of a metrics file, for one of the names; an empty name
+/// stands for an object without `event`. Or empty.
 std::string newest_event(const std::string& path, const std::vector<std::string>& names);
 
 /// The mount point of a disk that holds one of these paths and has less than a MiB free; or empty.

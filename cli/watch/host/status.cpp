@@ -167,7 +167,7 @@ void tell_state(const std::string& state, StatusAnswer& answer) {
 void tell_metrics(const std::string& output, StatusAnswer& answer) {
   const std::string metrics = output + "/metrics.jsonl";
   if (output.empty() || !exists(metrics)) return;
-  answer.metrics = {newest_event(metrics, {"step", "epoch"})};
+  answer.metrics = {newest_event(metrics, {"step", "epoch", ""})};
   // A run that follows another one's checkpoints validates into a file of its own.
   const std::string apart = output + "/validation.jsonl";
   const bool is_apart = !read_end(apart, 1).empty();

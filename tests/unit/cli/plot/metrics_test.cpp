@@ -129,6 +129,23 @@ TEST(Metrics, a_line_still_being_written_is_left_out_and_spoilt_ones_are_counted
   EXPECT_EQ(metrics.first_unread, 2U);
 }
 
+TEST(Metrics, any_object_of_numbers_is_a_line) {
+  const Metrics metrics = read_metrics(
+      "{\"acc\": 0.5, \"eval\": {\"acc\": 0.25, \"by\": {\"cat\": 1}}, \"ok\": true}\n"
+      "{\"acc\": 0.75, \"name\": \"x\", \"eval\": {\"acc\": NaN}}\n");
+  EXPECT_EQ(curve_of(metrics, "acc").steps, (std::vector<double>{1, 2}));
+  EXPECT_EQ(curve_of(metrics, "acc").values, (std::vector<double>{0.5, 0.75}));
+  EXPECT_TRUE(std::isnan(curve_of(metrics, "eval.acc").values[1]));
+  EXPECT_EQ(curve_of(metrics, "eval.by.cat").values, (std::vector<double>{1}));
+  EXPECT_EQ(metrics.curves.size(), 3U);
+  EXPECT_EQ(metrics.unread, 0U);
+  EXPECT_FALSE(metrics.is_trainers);
+  EXPECT_EQ(curve_of(read_metrics("{\"iter\": 7, \"loss\": 1}\n"), "loss").steps,
+            (std::vector<double>{7}));
+  EXPECT_EQ(curve_of(read_metrics("{\"epoch\": 3, \"loss\": 1}\n"), "loss").steps,
+            (std::vector<double>{3}));
+}
+
 TEST(Metrics, bytes_of_any_kind_are_no_trouble) {
   EXPECT_EQ(read_metrics(std::string("\xff\x00\n{\n}\n\"\\\n", 9)).curves.size(), 0U);
   EXPECT_EQ(read_metrics("").unread, 0U);
