@@ -9,7 +9,7 @@
 
 #include "ssh/host/files.h"
 #include "ssh/host/sha256.h"
-#include "sync/copy/host/copied_files.h"
+#include "sync/host/copied_files.h"
 #include "sync/host/copy_file.h"
 
 namespace dtool::tree_sync {

@@ -18,6 +18,7 @@ add_library(dtool_sync STATIC
   sync/package_writer.cpp
   sync/pull.cpp
   sync/push.cpp
+  sync/push_course.cpp
   sync/push_steps.cpp
   sync/relay/relay_tree.cpp
   sync/relay/relaying.cpp

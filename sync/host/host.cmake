@@ -2,11 +2,11 @@
 # What dtool-host does for sync; cli/host/host.cmake links it.
 set(DTOOL_SYNC_HOST_SOURCES
   sync/copy/host/answer_copy.cpp
-  sync/copy/host/copied_files.cpp
   sync/copy/host/copy_folder.cpp
   sync/copy/host/take_parcel.cpp
   sync/host/answer_tree.cpp
   sync/host/cipher.cpp
+  sync/host/copied_files.cpp
   sync/host/copy_file.cpp
   sync/host/inside.cpp
   sync/host/kept_copy.cpp

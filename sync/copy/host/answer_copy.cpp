@@ -14,8 +14,8 @@
 
 #include "ssh/host/sha256.h"
 #include "ssh/host/strangers.h"
-#include "sync/copy/host/copied_files.h"
 #include "sync/copy/host/copy_folder.h"
+#include "sync/host/copied_files.h"
 #include "sync/host/inside.h"
 #include "sync/host/package_reader.h"
 #include "sync/host/tree_folder.h"

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "ssh/host/sha256.h"
-#include "sync/copy/host/copied_files.h"
 #include "sync/copy/host/copy_folder.h"
+#include "sync/host/copied_files.h"
 #include "sync/host/copy_file.h"
 #include "sync/host/package_reader.h"
 #include "sync/host/tree_folder.h"

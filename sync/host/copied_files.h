@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Which files and links of this host came by `dtool copy`, and are as they came: a later copy
-// replaces those, and no others. `~/.dtool/copied` holds eight bytes for each, a hash of what the
-// kernel changes when a file is touched. The newest come last.
+// Which files and links of this machine came by `dtool copy` or `fetch`, and are as they came: a
+// later one replaces those, and no others. `~/.dtool/copied` holds eight bytes for each, a hash of
+// what the kernel changes when a file is touched. The newest come last.
 #pragma once
 
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sync/copy/host/copied_files.h"
+#include "sync/host/copied_files.h"
 
 #include <fcntl.h>
 #include <unistd.h>
