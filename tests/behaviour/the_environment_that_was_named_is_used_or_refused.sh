@@ -53,6 +53,19 @@ expect_output '^machine1: of the host$'
 run_there 0 --env_activate_path '~/venv' -- bash -lc 'true'
 expect_error "^bash -lc reads the log-in's files, which may set PATH anew"
 
+# A file of the log-in's that each script's bash reads first.
+echo 'type -P python3; echo "${BASH_ENV-none}"' >which.sh
+for host in 1 2; do
+  on "$host" bash -c 'echo "PATH=/usr/bin:\$PATH" >env.bash; echo "SET=yes" >tame.bash; echo "export BASH_ENV=\$HOME/env.bash" >.bashrc'
+done
+run_there 0 --env_activate_path '~/venv' -- bash which.sh
+for id in 0 1; do expect_output "^machine$id: /root/venv/bin/python3\$"; done
+expect_output '^machine0: none$'
+expect_error 'BASH_ENV=/root/env.bash of the log-in does not count beside the environment that was named; --export sets it$'
+for host in 1 2; do on "$host" sed -i 's/env.bash/tame.bash/' .bashrc; done
+run_there 0 --env_activate_path '~/venv' -- bash which.sh
+expect_output '^machine0: /root/tame.bash$'
+
 # One of this machine in the code folder, which names this machine's folder; one whose Python is not there.
 /usr/bin/python3 -m venv --without-pip .venv
 refused() {

@@ -49,6 +49,15 @@ leave_out_python() {
   done
 }
 
+# A script's bash reads that file first, which may put another Python before the environment's.
+leave_out_bash_env() {
+  [ -n "$environment" ] && [ -n "${BASH_ENV-}" ] || return 0
+  # runs: what each bash below this one would run.
+  [ "$("$BASH" -c 'type -P python3' 2> /dev/null < /dev/null)" != "$(type -P python3)" ] || return 0
+  left_out+=("BASH_ENV=$BASH_ENV")
+  unset BASH_ENV
+}
+
 # Sets environment to the folder of the environment that $1 activates (empty: $1 is a script of another kind), and scripts to what
 # has to be sourced. conda's folders have no script for that: run_foreign has the effect of `conda activate`.
 find_activation() {
@@ -258,6 +267,7 @@ ready_software() {  # $1: folder in which the run's processes begin, $2: the cod
     return 1
   fi
   prepare_software "$1" && check_python "${named%/bin/activate}" || return 1
+  leave_out_bash_env
   # What the host's user has installed besides is not among the packages of --environment.
   case $environment in "$HOME"/.dtool/environments/*) export PYTHONNOUSERSITE=1 ;; esac
 }
