@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "cli/record/record_files.h"
+#include "cli/terminal_text.h"
 #include "ssh/machine/home_folder.h"
 
 namespace dtool::cli {
@@ -86,6 +87,33 @@ killfiles::Killfile recorded_run(const std::string& id, const std::string& hint)
   }
   if (!runs.empty()) throw unreadable(runs.front());
   throw UsageError("no run is recorded in " + killfile_folder().string(), hint);
+}
+
+std::vector<std::size_t> choose_machines(const killfiles::Killfile& killfile,
+                                         const std::vector<std::string>& wanted) {
+  const auto& machines = killfile.machines;
+  const auto is_called = [](const killfiles::Machine& machine, const std::string& name) {
+    return name == std::to_string(machine.id) || name == machine.host ||
+           name == ssh::parse_host(machine.host).name;
+  };
+  std::vector<std::size_t> chosen;
+  for (std::size_t i = 0; i < machines.size(); ++i) {
+    const bool is_wanted = std::ranges::any_of(
+        wanted, [&](const std::string& name) { return is_called(machines[i], name); });
+    if (wanted.empty() || is_wanted) chosen.push_back(i);
+  }
+  for (const std::string& name : wanted) {
+    if (std::ranges::any_of(machines, [&](const auto& each) { return is_called(each, name); }))
+      continue;
+    const int first = machines.front().id;
+    const int last = machines.back().id;
+    throw UsageError(
+        fmt::format("{} has no machine {}", killfile.run_id, without_controls(name)),
+        first == last ? fmt::format("it has machine {} alone, on {}", first, machines.front().host)
+                      : fmt::format("its machines are {} to {}; a host's name does, too: {}", first,
+                                    last, machines.front().host));
+  }
+  return chosen;
 }
 
 std::vector<HostMachines> machines_by_host(const std::vector<ssh::Host>& hosts,

@@ -28,6 +28,12 @@ killfiles::Listed find_recorded(const std::string& id);
 /// Says why the killfile could not be read.
 UsageError unreadable(const killfiles::Listed& listed);
 
+/// The places in the killfile of these machines, each named by its id or by its host as it is
+/// recorded; all machines if `wanted` is empty. Throws UsageError on one that the run does not
+/// have.
+std::vector<std::size_t> choose_machines(const killfiles::Killfile& killfile,
+                                         const std::vector<std::string>& wanted);
+
 /// The machines of a run that are reached through one host, by their indexes in the killfile.
 struct HostMachines {
   std::size_t host = 0;  ///< index of its first occurrence in `hosts`

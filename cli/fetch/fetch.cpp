@@ -124,7 +124,7 @@ class FetchAction : public Action {
   std::string run_;
   std::string destination_;
   std::vector<std::string> only_;
-  std::vector<int> machines_;
+  std::vector<std::string> machines_;
   int timeout_ = 300;
   std::optional<double> max_gb_;
 };
@@ -137,7 +137,8 @@ void FetchAction::add_options(Options& command) {
       .check(must_not_be_empty)
       .type_name("PATTERN")
       .one_value_each();
-  command.add_whole_number("--machine", machines_, "only the machine with this id; repeatable")
+  command.add_option("--machine", machines_, "only the machine with this id or host; repeatable")
+      .check(must_not_be_empty)
       .type_name("I")
       .one_value_each();
   command

@@ -25,24 +25,6 @@ bool is_inside(const fs::path& path, const fs::path& folder) {
 
 }  // namespace
 
-std::vector<std::size_t> choose_machines(const killfiles::Killfile& killfile,
-                                         const std::vector<int>& ids) {
-  std::vector<std::size_t> chosen;
-  for (std::size_t i = 0; i < killfile.machines.size(); ++i) {
-    if (ids.empty() || std::ranges::count(ids, killfile.machines[i].id) > 0) chosen.push_back(i);
-  }
-  for (const int id : ids) {
-    const auto has_id = [id](const killfiles::Machine& machine) { return machine.id == id; };
-    if (std::ranges::any_of(killfile.machines, has_id)) continue;
-    const int first = killfile.machines.front().id;
-    const int last = killfile.machines.back().id;
-    throw UsageError(fmt::format("{} has no machine {}", killfile.run_id, id),
-                     first == last ? fmt::format("it has machine {} alone", first)
-                                   : fmt::format("its machines are {} to {}", first, last));
-  }
-  return chosen;
-}
-
 std::vector<tree_sync::Source> sources_of(const killfiles::Machine& machine,
                                           const std::vector<std::string>& only) {
   std::vector<tree_sync::Source> sources;

@@ -14,11 +14,6 @@
 
 namespace dtool::cli {
 
-/// The places in the killfile of the machines with these ids; all machines if `ids` is empty.
-/// Throws UsageError on an id that the run does not have.
-std::vector<std::size_t> choose_machines(const killfiles::Killfile& killfile,
-                                         const std::vector<int>& ids);
-
 /// What a machine has to fetch: its output folder, and its log if that lies elsewhere. Throws
 /// UsageError if the killfile names neither.
 std::vector<tree_sync::Source> sources_of(const killfiles::Machine& machine,

@@ -60,7 +60,7 @@ class LogsAction : public Action {
 
   HostOptions hosts_;
   std::string run_;
-  std::vector<int> machines_;
+  std::vector<std::string> machines_;
   LogSelection selection_;
   std::string since_;
   bool first_failure_ = false;
@@ -83,7 +83,10 @@ void LogsAction::add_options(Options& command) {
   const Option follow =
       command.add_flag("-f,--follow", follow_, "follow the logs until the run has ended");
   const Option machine =
-      command.add_whole_number("--machine", machines_, "only the log of this machine; repeatable")
+      command
+          .add_option("--machine", machines_,
+                      "only the log of the machine with this id or host; repeatable")
+          .check(must_not_be_empty)
           .type_name("I")
           .take_all();
   const Option rank =
@@ -115,18 +118,9 @@ void LogsAction::add_options(Options& command) {
 /// The run with the machines that were asked for alone, in the order of their ids.
 killfiles::Killfile LogsAction::choose() const {
   killfiles::Killfile run = recorded_run(run_);
-  const std::vector<killfiles::Machine> all = run.machines;
-  for (const int id : machines_) {
-    const auto has_id = [id](const killfiles::Machine& machine) { return machine.id == id; };
-    if (std::none_of(all.begin(), all.end(), has_id))
-      throw UsageError(fmt::format("{} has no machine {}", run.run_id, id),
-                       fmt::format("its machines are {} to {}", all.front().id, all.back().id));
-  }
-  if (!machines_.empty()) {
-    std::erase_if(run.machines, [this](const killfiles::Machine& machine) {
-      return std::find(machines_.begin(), machines_.end(), machine.id) == machines_.end();
-    });
-  }
+  std::vector<killfiles::Machine> chosen;
+  for (const std::size_t i : choose_machines(run, machines_)) chosen.push_back(run.machines[i]);
+  run.machines = std::move(chosen);
   return run;
 }
 

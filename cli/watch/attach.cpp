@@ -9,7 +9,6 @@
 
 #include "cli/action.h"
 #include "cli/failures.h"
-#include "cli/fetch/fetch_plan.h"
 #include "cli/flag_values.h"
 #include "cli/host_options.h"
 #include "cli/logs/log_follow.h"
@@ -75,18 +74,25 @@ class AttachAction : public Action {
 
   HostOptions hosts_;
   std::string run_;
-  std::optional<int> machine_;
+  std::string machine_;
 };
 
 void AttachAction::add_options(Options& command) {
   command.add_option("RUN", run_, "a run's id, or the beginning of one (the newest run)");
-  command.add_whole_number("--machine", machine_, "the machine's id; optional if there is only one")
+  command
+      .add_option("--machine", machine_, "the machine's id or host; optional if there is only one")
+      .check(must_not_be_empty)
       .type_name("I");
   add_connect_options(command, hosts_);
 }
 
 std::size_t AttachAction::choose(const killfiles::Killfile& killfile) const {
-  if (machine_) return choose_machines(killfile, {*machine_}).front();
+  if (!machine_.empty()) {
+    const std::vector<std::size_t> chosen = choose_machines(killfile, {machine_});
+    if (chosen.size() == 1) return chosen.front();
+    throw UsageError(fmt::format("{} has several machines on {}", killfile.run_id, machine_),
+                     "name one by its id");
+  }
   if (killfile.machines.size() == 1) return 0;
   throw UsageError(fmt::format("{} has {} machines", killfile.run_id, killfile.machines.size()),
                    fmt::format("name one: --machine {}", killfile.machines.front().id));
@@ -145,7 +151,9 @@ int AttachAction::run(Invocation& invocation) {
     if (code != kAllWell) return code;
     link.emplace(targets.hosts[place], targets.connect);
   } else {
-    console.note(fmt::format("{}: Ctrl-a d leaves it running, Ctrl-c would interrupt it", name));
+    console.note(fmt::format(
+        "{}: Ctrl-a d leaves it running, Ctrl-c interrupts it, and so ends the run on all machines",
+        name));
     ssh::HostResult shown;
     {
       const RawTerminal raw;

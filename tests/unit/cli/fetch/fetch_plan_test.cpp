@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/action.h"
+#include "cli/recorded.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::cli {
@@ -22,10 +23,16 @@ killfiles::Killfile two_machines() {
   return killfile;
 }
 
-TEST(FetchPlan, WithoutIdsAllMachinesAreMeant) {
-  EXPECT_EQ(choose_machines(two_machines(), {}), (std::vector<std::size_t>{0, 1}));
-  EXPECT_EQ(choose_machines(two_machines(), {1, 1}), (std::vector<std::size_t>{1}));
-  EXPECT_THROW(choose_machines(two_machines(), {2}), UsageError);
+TEST(ChooseMachines, AMachineIsNamedByItsIdOrItsHost) {
+  killfiles::Killfile run = two_machines();
+  run.machines[1].host = "ann@h1:2222";
+  EXPECT_EQ(choose_machines(run, {}), (std::vector<std::size_t>{0, 1}));
+  EXPECT_EQ(choose_machines(run, {"1", "1"}), (std::vector<std::size_t>{1}));
+  EXPECT_EQ(choose_machines(run, {"h0"}), (std::vector<std::size_t>{0}));
+  EXPECT_EQ(choose_machines(run, {"h1", "0"}), (std::vector<std::size_t>{0, 1}));
+  EXPECT_EQ(choose_machines(run, {"ann@h1:2222"}), (std::vector<std::size_t>{1}));
+  for (const char* word : {"2", "h2", "h", "", "-1", "01"})
+    EXPECT_THROW(choose_machines(run, {word}), UsageError) << word;
 }
 
 TEST(FetchPlan, ALogElsewhereIsFetchedTooAndOneInTheOutputsOnlyOnce) {
