@@ -73,20 +73,23 @@ std::string word(const std::string& value) {
 
 Likeness compare(const HostIdentity& recorded, const HostIdentity& found) {
   if (!recorded.is_known()) return Likeness::unknown;
-  if (!found.is_known()) return Likeness::another;
   const bool have_machine_ids = !recorded.machine_id.empty() && !found.machine_id.empty();
   const bool are_named_alike = !recorded.name.empty() && recorded.name == found.name &&
                                (!have_machine_ids || recorded.machine_id == found.machine_id);
-  if (recorded.boot_id == found.boot_id) {
-    const bool have_namespaces =
-        !recorded.process_namespace.empty() && !found.process_namespace.empty();
+  const bool have_namespaces =
+      !recorded.process_namespace.empty() && !found.process_namespace.empty();
+  if (found.is_known() && recorded.boot_id == found.boot_id) {
     const bool is_same =
         have_namespaces ? recorded.process_namespace == found.process_namespace : are_named_alike;
     return is_same ? Likeness::same : Likeness::another;
   }
   const Keys keys = compare_keys(recorded.host_key, found.host_key);
   const bool is_vouched_for = have_machine_ids ? keys != Keys::differ : keys == Keys::alike;
-  return are_named_alike && is_vouched_for ? Likeness::rebooted : Likeness::another;
+  if (!are_named_alike || !is_vouched_for) return Likeness::another;
+  if (found.is_known()) return Likeness::rebooted;
+  // A boot id that cannot be read any more proves no reboot.
+  const bool is_same = have_namespaces && recorded.process_namespace == found.process_namespace;
+  return is_same ? Likeness::same : Likeness::another;
 }
 
 bool is_well_formed(const HostIdentity& identity) {

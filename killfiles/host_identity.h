@@ -25,7 +25,7 @@ struct HostIdentity {
 
 /// The recorded host compared with the host that is found now.
 enum class Likeness {
-  same,      ///< not rebooted: it sees every process that it saw then
+  same,      ///< nothing shows a reboot: it sees every process that it saw then
   rebooted,  ///< the same host, but no process of then is left
   another,   ///< another host, or one that cannot be told from another
   unknown,   ///< nothing was recorded

@@ -15,11 +15,15 @@
 
 namespace dtool::host {
 
+/// Whether a process was started since the host was booted. Containers and hardened hosts may hide
+/// what tells it: then nothing proves a reboot.
+enum class Boot { unknown, this_one, earlier };
+
 /// The leader of a job's session.
 struct Leader {
   pid_t pid = 0;
   std::uint64_t start = 0;  ///< as in Process
-  bool is_of_this_boot = false;
+  Boot boot = Boot::unknown;
 };
 
 struct JobFiles {
@@ -29,7 +33,8 @@ struct JobFiles {
 
 JobFiles read_job_files(const std::string& folder);
 
-/// Reads `PID START BOOT` from the file `process`. `boot` is the current boot.
+/// Reads `PID START BOOT` from the file `process`. `boot` is the current boot, as current_boot()
+/// names it.
 std::optional<Leader> parse_leader(std::string_view line, std::string_view boot);
 
 /// The leader's process; nothing if it has ended.

@@ -292,7 +292,7 @@ KillReply kill_run(const KillRequest& request) {
   for (const std::string& folder : folders) {
     const JobFiles job = read_job_files(folder);
     ending.add_job(job);
-    if (!job.leader || !job.leader->is_of_this_boot) continue;
+    if (!job.leader || job.leader->boot == Boot::earlier) continue;
     if (!began || job.leader->start < *began) began = job.leader->start;
   }
   ending.go(reply);

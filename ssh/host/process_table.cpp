@@ -215,4 +215,10 @@ std::string boot_id() {
   return read_line("/proc/sys/kernel/random/boot_id");
 }
 
+std::string current_boot() {
+  std::string boot = boot_id();
+  const auto init = boot.empty() ? find_process(1) : std::nullopt;
+  return init ? std::string(kBootOfInit) + std::to_string(init->start) : boot;
+}
+
 }  // namespace dtool::host

@@ -65,4 +65,12 @@ double seconds_since_boot();
 /// The kernel's id of this boot.
 std::string boot_id();
 
+/// Begins what current_boot() makes of the start time of process 1.
+inline constexpr std::string_view kBootOfInit = "init-";
+
+/// The kernel's boot id. Where that cannot be read: `init-` and the start time of process 1, of
+/// which another value proves another boot, or another start of a container. Empty if both are
+/// hidden.
+std::string current_boot();
+
 }  // namespace dtool::host

@@ -33,8 +33,12 @@ std::string read_file(const std::filesystem::path& file) {
 }
 
 std::string boot_id() {
-  const std::string text = read_file("/proc/sys/kernel/random/boot_id");
-  return text.substr(0, text.find('\n'));
+  try {
+    const std::string text = read_file("/proc/sys/kernel/random/boot_id");
+    return text.substr(0, text.find('\n'));
+  } catch (const std::system_error&) {
+    return {};
+  }
 }
 
 }  // namespace dtool::ssh

@@ -11,7 +11,7 @@ namespace dtool::ssh {
 /// file.
 std::string read_file(const std::filesystem::path& file);
 
-/// The kernel's id of this boot; it changes with each boot.
+/// The kernel's id of this boot, which changes with each boot; empty if it cannot be read.
 std::string boot_id();
 
 }  // namespace dtool::ssh

@@ -228,7 +228,7 @@ bool TreeFolder::is_at(const TreeRoot& root) {
   const struct stat status = status_of(path_);
   if (status.st_ino != root.inode) return false;
   if (!root.mark.empty() && !Mark(path_, root.mark, -1).holder()) return false;
-  if (read_line("/proc/sys/kernel/random/boot_id") == root.boot)
+  if (!root.boot.empty() && read_line("/proc/sys/kernel/random/boot_id") == root.boot)
     return status.st_dev == root.device;
   // Local file systems of two machines may be copies of one image.
   constexpr std::array<std::uint64_t, 9> kLocal = {0xef53,     0x58465342, 0x9123683e,

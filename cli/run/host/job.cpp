@@ -67,7 +67,7 @@ void begin_job() {
   const auto self = find_process(::getpid());
   if (!self) throw std::runtime_error("/proc does not show dtool-host itself");
   write_file("process", std::to_string(self->pid) + " " + std::to_string(self->start) + " " +
-                            boot_id() + "\n");
+                            current_boot() + "\n");
 }
 
 void record_end(int code) noexcept {

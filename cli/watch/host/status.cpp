@@ -100,7 +100,7 @@ void tell_processes(const StatusRequest& request, StatusReply& reply) {
 void tell_leader(const std::string& state, const Leader& leader,
                  const std::optional<Process>& process, StatusAnswer& answer) {
   answer.pid = leader.pid;
-  answer.was_rebooted = !leader.is_of_this_boot;
+  answer.was_rebooted = leader.boot == Boot::earlier;
   // The session may outlast its script, to supervise others'.
   if (!process || exists(state + "/exit_code")) return;
   const double started =

@@ -70,6 +70,18 @@ TEST(HostIdentity, AKeyOfAnotherTypeSaysNothing) {
   EXPECT_EQ(compare(host(), now), Likeness::rebooted);
 }
 
+TEST(HostIdentity, ABootIdThatIsHiddenNowProvesNoReboot) {
+  HostIdentity now = host();
+  now.boot_id.clear();
+  EXPECT_EQ(compare(host(), now), Likeness::same);
+  now.process_namespace = "4026532000";
+  EXPECT_EQ(compare(host(), now), Likeness::another);
+  now = host();
+  now.boot_id.clear();
+  now.host_key = kOtherKey;
+  EXPECT_EQ(compare(host(), now), Likeness::another);
+}
+
 TEST(HostIdentity, WhereNothingWasRecordedNothingIsKnown) {
   EXPECT_EQ(compare({}, host()), Likeness::unknown);
   EXPECT_EQ(compare(host(), {}), Likeness::another);

@@ -97,7 +97,7 @@ ScheduledJob::Word ScheduledJob::look(int age) const {
   if (has_steps_) {
     const auto leader = read_job_files(first_).leader;
     if (!leader) return word;
-    word.is_of_kernel = leader->is_of_this_boot;
+    word.is_of_kernel = leader->boot != Boot::earlier;
     if (word.is_of_kernel) {
       const auto process = find_leader(*leader);
       if (process && process->state != 'Z') word.state = "running";

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// What the record of a job's leader proves.
+#include "ssh/host/job_files.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace dtool::host {
+namespace {
+
+Boot boot_of(const std::string& recorded, const std::string& current) {
+  const auto leader = parse_leader("12 345 " + recorded, current);
+  return leader ? leader->boot : Boot::earlier;
+}
+
+TEST(JobFiles, OnlyAnotherBootOfTheSameKindIsAReboot) {
+  EXPECT_EQ(boot_of("aaaa", "aaaa"), Boot::this_one);
+  EXPECT_EQ(boot_of("aaaa", "bbbb"), Boot::earlier);
+  EXPECT_EQ(boot_of("init-7", "init-8"), Boot::earlier);
+  EXPECT_EQ(boot_of("init-7", "init-7"), Boot::unknown);
+  EXPECT_EQ(boot_of("init-7", "aaaa"), Boot::unknown);
+  EXPECT_EQ(boot_of("aaaa", "init-7"), Boot::unknown);
+  EXPECT_EQ(boot_of("", ""), Boot::unknown);
+  EXPECT_EQ(boot_of("aaaa", ""), Boot::unknown);
+  EXPECT_EQ(boot_of("", "aaaa"), Boot::unknown);
+}
+
+TEST(JobFiles, WithoutABootTheLeaderIsFoundAndASessionWithoutItProvesNothing) {
+  const auto self = find_process(::getpid());
+  ASSERT_TRUE(self);
+  EXPECT_TRUE(find_leader({self->pid, self->start, Boot::unknown}));
+  EXPECT_FALSE(find_leader({self->pid, self->start + 1, Boot::unknown}));
+  EXPECT_FALSE(find_leader({self->pid, self->start, Boot::earlier}));
+  constexpr pid_t kNobody = 999'999'999;
+  RunTraces traces;
+  add_leader({kNobody, 1, Boot::unknown}, traces);
+  EXPECT_TRUE(traces.leaders.empty());
+  add_leader({kNobody, 1, Boot::this_one}, traces);
+  add_leader({self->pid, self->start, Boot::unknown}, traces);
+  EXPECT_EQ(traces.leaders.size(), 2U);
+}
+
+}  // namespace
+}  // namespace dtool::host
