@@ -28,6 +28,10 @@ struct CommandStreams {
   ShellOutput shell_output = ShellOutput::hand_on;  ///< of standard output
 };
 
+/// A server with MaxSessions 1 counts a session until it has seen the end of its channel, which may
+/// be later than the next request: for so long a refused session is asked for again.
+inline constexpr auto kForEndOfLastSession = std::chrono::seconds(3);
+
 /// Runs commands on one host, one at a time.
 struct Connection {
   virtual ~Connection() = default;

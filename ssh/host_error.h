@@ -31,6 +31,14 @@ inline HostError command_timed_out() {
   return {Failure::timed_out, "the command did not end in time"};
 }
 
+/// The error of a server that lets the user in and opens no session.
+inline HostError no_session(const std::string& why) {
+  return {
+      Failure::connection_lost, "the server opens no session: " + why,
+      "its sshd_config may have MaxSessions 0, or allow this user the forwarding of connections "
+      "only"};
+}
+
 /// The most that is kept of one host's output; who wants more takes it as it comes.
 inline constexpr std::size_t kMostHeld = std::size_t{256} << 20U;
 

@@ -157,8 +157,10 @@ class MasterConnection : public Connection {
     Pipe in, out, err;
     LoginOutput login_output;
     std::optional<int> exit_code;
+    std::optional<std::string> why_refused;  ///< no session was opened
   };
 
+  asio::awaitable<void> run(RunningCommand& running, std::string line, Deadline deadline);
   asio::awaitable<void> start(Talk& talk, RunningCommand& running, std::string line);
   asio::awaitable<void> pump_input(RunningCommand& running);
   asio::awaitable<void> pump_output(RunningCommand& running, Stream stream);
@@ -268,9 +270,12 @@ asio::awaitable<void> MasterConnection::await_end(Talk& talk, RunningCommand& ru
       running.exit_code = static_cast<int>(packet->second & 0xff);
       latest = std::min(deadline, after(kEndOfOutput));
     } else if (packet->kind == Kind::failure || packet->kind == Kind::permission_denied) {
-      throw HostError(Failure::connection_lost,
-                      fmt::format("the server opened no session: {}", packet->text),
-                      "its MaxSessions may be reached, or ControlMaster ask said no");
+      if (packet->kind == Kind::permission_denied)
+        throw HostError(Failure::connection_lost,
+                        fmt::format("ssh opened no session: {}", packet->text),
+                        "ControlMaster ask wants a yes to each");
+      running.why_refused = packet->text;
+      co_return;
     }
   }
 }
@@ -315,12 +320,10 @@ asio::awaitable<void> MasterConnection::converse(Talk& talk, RunningCommand& run
   throw command_timed_out();
 }
 
-asio::awaitable<int> MasterConnection::execute(std::string line, CommandStreams streams,
-                                               Deadline deadline) {
-  RunningCommand running;
-  running.streams = std::move(streams);
+/// Until the command has ended, or the server has refused a session for it.
+asio::awaitable<void> MasterConnection::run(RunningCommand& running, std::string line,
+                                            Deadline deadline) {
   running.deadline = kNoDeadline;  // its end comes with the conversation's
-  is_usable_ = false;              // until all is told
   OwnedFd socket = co_await reach(reactor_, master_.socket);
   if (!socket) throw master_lost();
   std::optional<Talk> talk;
@@ -345,6 +348,21 @@ asio::awaitable<int> MasterConnection::execute(std::string line, CommandStreams 
   if (failure) running.deadline = std::min(running.deadline, after(kSlice));
   co_await pumps.join();
   if (failure) std::rethrow_exception(failure);
+}
+
+asio::awaitable<int> MasterConnection::execute(std::string line, CommandStreams streams,
+                                               Deadline deadline) {
+  is_usable_ = false;  // until all is told
+  const Deadline patience = std::min(deadline, after(kForEndOfLastSession));
+  RunningCommand running;
+  for (std::chrono::milliseconds pause{10};; pause *= 2) {
+    running = {};
+    running.streams = streams;
+    co_await run(running, line, deadline);
+    if (!running.why_refused) break;
+    if (Clock::now() + pause >= patience) throw no_session(*running.why_refused);
+    co_await reactor_.sleep(pause);
+  }
   if (!running.exit_code) {
     const std::optional<pid_t> pid = co_await find_master(reactor_, master_.socket);
     if (!pid) throw master_lost();

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "ssh/session/ssh_connection.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <utility>
@@ -11,7 +14,6 @@
 #include "ssh/session/login_output.h"
 
 namespace dtool::ssh {
-
 SshConnection::SshConnection(Reactor& reactor, std::unique_ptr<Session> session)
     : reactor_(reactor), session_(std::move(session)) {}
 
@@ -19,16 +21,23 @@ void SshConnection::abandon() {
   session_->shut_down();
 }
 
-asio::awaitable<void> SshConnection::open(ssh_channel channel, Deadline deadline) {
-  std::function<int()> open = [channel] { return ssh_channel_open_session(channel); };
-  const int rc = co_await session_->repeat(open, SSH_AGAIN, deadline);
-  if (rc != SSH_OK) throw connection_lost(*session_);
+asio::awaitable<std::unique_ptr<Channel>> SshConnection::open(Deadline deadline) {
+  const Deadline patience = std::min(deadline, after(kForEndOfLastSession));
+  std::chrono::milliseconds pause{10};
+  for (;;) {
+    auto channel = std::make_unique<Channel>(*session_);
+    std::function<int()> open = [&channel] { return ssh_channel_open_session(channel->handle()); };
+    const int rc = co_await session_->repeat(open, SSH_AGAIN, deadline);
+    if (rc == SSH_OK) co_return channel;
+    if (!session_->is_connected()) throw connection_lost(*session_);
+    if (Clock::now() + pause >= patience) throw no_session(session_->last_error());
+    co_await reactor_.sleep(pause);
+    pause *= 2;
+  }
 }
 
 asio::awaitable<void> SshConnection::open_ahead(Deadline deadline) {
-  auto channel = std::make_unique<Channel>(*session_);
-  co_await open(channel->handle(), deadline);
-  ahead_ = std::move(channel);
+  ahead_ = co_await open(deadline);
 }
 
 asio::awaitable<void> SshConnection::start(ssh_channel channel, std::string line,
@@ -37,20 +46,27 @@ asio::awaitable<void> SshConnection::start(ssh_channel channel, std::string line
     return ssh_channel_request_exec(channel, line.c_str());
   };
   const int rc = co_await session_->repeat(request, SSH_AGAIN, deadline);
-  if (rc != SSH_OK) throw connection_lost(*session_);
+  if (rc == SSH_OK) co_return;
+  if (!session_->is_connected()) throw connection_lost(*session_);
+  throw HostError(Failure::connection_lost,
+                  fmt::format("the server starts no command: {}", session_->last_error()),
+                  "is the host at a limit of processes (ulimit -u, a pids cgroup)? A shell that "
+                  "is still open there can end some");
 }
 
 /// TERM, a second of grace, KILL: by signals through the server, and by a script beside the
 /// command.
 asio::awaitable<void> SshConnection::end_command(Exchange& exchange) {
   const Deadline deadline = after(std::chrono::seconds(5));
+  const Deadline to_begin = after(std::chrono::seconds(1));
   exchange.signal("TERM");
   try {
     const Command command = bash(scripts::kEnd_commands);
     CommandStreams streams;
     streams.input = command.input;
-    Exchange script(reactor_, *session_, std::move(streams), EndsWith::exit_code, deadline);
-    co_await open(script.channel().handle(), deadline);
+    auto channel = co_await open(to_begin);
+    Exchange script(reactor_, *session_, std::move(channel), std::move(streams),
+                    EndsWith::exit_code, deadline);
     co_await start(script.channel().handle(), command.line, deadline);
     co_await script.run();
     co_await exchange.take_last_words(deadline);

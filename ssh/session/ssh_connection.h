@@ -31,7 +31,7 @@ class SshConnection : public Connection {
   Session& session() { return *session_; }
 
  private:
-  asio::awaitable<void> open(ssh_channel channel, Deadline deadline);
+  asio::awaitable<std::unique_ptr<Channel>> open(Deadline deadline);
   asio::awaitable<void> start(ssh_channel channel, std::string line, Deadline deadline);
   asio::awaitable<void> end_command(Exchange& exchange);
 
