@@ -7,12 +7,15 @@
 #include <cctype>
 #include <optional>
 
+#include "ssh/printable.h"
+
 namespace dtool::ssh {
 namespace {
 
 [[noreturn]] void refuse(const HostResult& result, std::string_view why) {
   throw host::BadMessage(fmt::format("the answer {} (exit code {}){}{}", why, result.exit_code,
-                                     result.err.empty() ? "" : ": ", result.err));
+                                     result.err.empty() ? "" : ": ",
+                                     printable_words(result.err, 500)));
 }
 
 }  // namespace
@@ -33,6 +36,11 @@ host::Frame read_frame(const HostResult& result, std::size_t number) {
   } catch (const host::BadMessage& error) {
     refuse(result, fmt::format("cannot be read, {}", error.what()));
   }
+  // dtool-host ends well where its input ends.
+  if (!frame && result.out.empty() && result.err.empty() && result.exit_code == 0)
+    throw host::BadMessage(
+        "the request did not arrive: does a start-up file there, such as ~/.bashrc, read standard "
+        "input?");
   if (!frame) refuse(result, "is not whole");
   return *std::move(frame);
 }

@@ -92,4 +92,8 @@ std::string printable_start(std::string_view text, std::size_t longest) {
   return printable(text.substr(0, longest), Kept::nothing) + "…";
 }
 
+std::string printable_words(std::string_view text, std::size_t longest) {
+  return printable_start(text.substr(0, text.find_last_not_of(" \t\r\n") + 1), longest);
+}
+
 }  // namespace dtool::ssh

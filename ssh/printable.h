@@ -25,4 +25,7 @@ std::string printable(std::string_view text, Kept kept);
 /// something is left out.
 std::string printable_start(std::string_view text, std::size_t longest);
 
+/// The same for what a program said: without the line ends and blanks at its end.
+std::string printable_words(std::string_view text, std::size_t longest);
+
 }  // namespace dtool::ssh

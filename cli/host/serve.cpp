@@ -2,6 +2,7 @@
 #include "cli/host/serve.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <exception>
@@ -50,6 +51,18 @@ void remove_what_is_old() {
   ::_exit(0);
 }
 
+/// Limits under which no run can begin; start-up files of a log-in may set them.
+void require_room() {
+  const auto require = [](auto resource, rlim_t least, const std::string& what) {
+    rlimit limit{};
+    if (::getrlimit(resource, &limit) != 0 || limit.rlim_cur >= least) return;
+    throw Refused("a log-in there has " + what + " of " + std::to_string(limit.rlim_cur / 1024) +
+                  " kB at most: do its start-up files, such as ~/.bashrc, set that?");
+  };
+  require(RLIMIT_FSIZE, 1U << 20U, "files (ulimit -f)");
+  require(RLIMIT_STACK, 128U << 10U, "a stack (ulimit -s)");
+}
+
 /// Writes the reply to one request, which may have more of the input. Returns the exit code of the
 /// program.
 int answer(const Frame& frame, FrameInput& input, int output) {
@@ -68,10 +81,12 @@ int answer(const Frame& frame, FrameInput& input, int output) {
     case Kind::status_request:
       return reply(tell_status(open<StatusRequest>(frame)));
     case Kind::check_request:
+      require_room();
       return reply(check_host(open<CheckRequest>(frame)));
     case Kind::python_request:
       return reply(ready_python(open<PythonRequest>(frame)));
     case Kind::ready_request:
+      require_room();
       return reply(ready_host(open<ReadyRequest>(frame)));
     case Kind::listen_request:
       return reply(listen_for_trial(open<ListenRequest>(frame)));

@@ -256,7 +256,12 @@ std::vector<HostJob> ConfigAction::make_jobs(const killfiles::Killfile& killfile
                        "",
                        {{"config_script", script_}}};
     job.host = to_line(machine.identity);
-    job.script = has_interpreter ? fmt::format("cd\n{1}chmod u+x {0}\n{0}\n", file, check)
+    job.script = has_interpreter ? fmt::format(
+                                       "cd\n{1}chmod u+x {0}\n"
+                                       "[ -x {0} ] || {{ echo 'no script can be run in "
+                                       "~/.dtool: is it mounted noexec?' >&2; exit 126; "
+                                       "}}\n{0}\n",
+                                       file, check)
                                  : fmt::format("cd\nbash {}\n", file);
     jobs.push_back({host, job});
   }

@@ -99,6 +99,7 @@ class Gate {
       : hand_on_(std::move(hand_on)) {}
 
   void take(Stream stream, std::string_view bytes) {
+    if (stream == Stream::err && errors_.size() < kMostErrors) errors_ += bytes;
     if (stream == Stream::err || is_open_) {
       if (hand_on_) hand_on_(stream, bytes);
       return;
@@ -121,6 +122,9 @@ class Gate {
   /// The text before the greeting; all text, if there was no greeting.
   std::string noise() const { return held_.substr(0, held_.find(host::kGreeting)); }
 
+  /// The beginning of standard error.
+  const std::string& errors() const { return errors_; }
+
   /// The system and processor of a host that lacks the program, `Linux x86_64` or `Linux x86_64
   /// with gzip`; or empty.
   std::string missing_on() const {
@@ -132,7 +136,10 @@ class Gate {
 
  private:
   std::function<void(Stream, std::string_view)> hand_on_;
+  static constexpr std::size_t kMostErrors = 4096;
+
   std::string held_;
+  std::string errors_;
   bool is_open_ = false;
 };
 
@@ -146,7 +153,7 @@ asio::awaitable<void> bring(Connection& connection, std::string system, Deadline
   if (chosen == host_program_names().size())
     throw HostError(Failure::host_program,
                     fmt::format("it is {}, and this dtool has dtool-host for Linux {} only",
-                                printable_start(system, 100), known_machines()));
+                                printable_words(system, 100), known_machines()));
   std::string said;
   CommandStreams streams;
   const HostProgram& program = kHostPrograms.at(chosen);
@@ -160,10 +167,38 @@ asio::awaitable<void> bring(Connection& connection, std::string system, Deadline
   if (exit_code == 0) co_return;
   const std::string why = said.empty() ? fmt::format("exit code {}", exit_code) : said;
   throw HostError(Failure::host_program,
-                  fmt::format("dtool-host cannot be put on it: {}", printable_start(why, 500)));
+                  fmt::format("dtool-host cannot be put on it: {}", printable_words(why, 500)));
 }
 
 }  // namespace
+
+HostError not_begun(int exit_code, const std::string& out, const std::string& errors) {
+  const std::string said = printable_words(errors.empty() ? out : errors, 200);
+  const auto fail = [](std::string sentence, std::string hint) {
+    return HostError(Failure::host_program, std::move(sentence), std::move(hint));
+  };
+  const std::string_view all = errors;
+  if (all.find("Resource temporarily unavailable") != all.npos || all.find("fork") != all.npos)
+    return fail(fmt::format("no process can be started on it: {}", said),
+                "it is at a limit of processes (ulimit -u, a pids cgroup): end some from a shell "
+                "that is open there");
+  constexpr int kSignal = 128;
+  if (exit_code > kSignal)
+    return fail(fmt::format("signal {} ended the log-in before dtool-host began{}{}",
+                            exit_code - kSignal, said.empty() ? "" : ": ", said),
+                "does its ~/.bashrc, or limits.conf, set a limit (ulimit) that is too low?");
+  if (!said.empty())
+    return fail(fmt::format("dtool-host did not begin (exit code {}): {}", exit_code, said),
+                "that comes from its log-in shell, ~/.bashrc or a ForceCommand");
+  if (exit_code == 0 || exit_code == kHostProgramMissing)
+    return fail(fmt::format("a log-in there runs no command, or its output does not come here "
+                            "(exit code {})",
+                            exit_code),
+                "does its ~/.bashrc have an exit, exec or redirection, or sshd_config a "
+                "ForceCommand?");
+  return fail(fmt::format("a log-in there runs no command (exit code {})", exit_code),
+              "is the user's log-in shell /bin/false or nologin, or is there no POSIX shell, sh?");
+}
 
 std::string host_program_line(Damaged damaged) {
   // All shells read this alike: one word in single quotes. Only where the home folder lacks the
@@ -215,11 +250,7 @@ asio::awaitable<int> run_host_program(Connection& connection,
     } else if (damaged == Damaged::is_started) {
       damaged = Damaged::is_removed;
     } else {
-      const std::string said = printable_start(log_in_said, 200);
-      throw HostError(Failure::host_program,
-                      fmt::format("dtool-host did not begin (exit code {}){}{}", exit_code,
-                                  said.empty() ? "" : ": ", said),
-                      said.empty() ? "is there a POSIX shell, sh, on it?" : "");
+      throw not_begun(exit_code, log_in_said, gate.errors());
     }
   }
 }

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "ssh/connection.h"
+#include "ssh/host_error.h"
 
 namespace dtool::ssh {
 
@@ -15,6 +16,10 @@ namespace dtool::ssh {
 enum class Damaged { is_started, is_removed };  ///< a program there that is not what dtool sent
 std::string host_program_line(Damaged damaged = Damaged::is_started);
 inline constexpr int kHostProgramMissing = 75;
+
+/// Why a log-in did not come as far as dtool-host: its exit code (128 + signal), and the beginnings
+/// of its output.
+HostError not_begun(int exit_code, const std::string& out, const std::string& errors);
 
 /// Runs host_program_line() over the connection. A program that ends before it speaks may be
 /// damaged: if it is, it is brought again. `open_streams` gives the command's streams, once for

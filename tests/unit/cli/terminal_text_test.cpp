@@ -52,6 +52,8 @@ TEST(Printable, WhatSteersATerminalIsShown) {
 
 TEST(Printable, TheStartEndsWithAWholeCharacter) {
   EXPECT_EQ(ssh::printable_start("abc\n", 9), "abc\\x0a");
+  EXPECT_EQ(ssh::printable_words("abc\nd \r\n\n", 9), "abc\\x0ad");
+  EXPECT_EQ(ssh::printable_words("\n", 9), "");
   EXPECT_EQ(ssh::printable_start("abcdef", 3), "abc…");
   EXPECT_EQ(ssh::printable_start("größer", 3), "gr…");
   EXPECT_EQ(ssh::printable_start("\x9f\x9f\x9f", 2), "…");

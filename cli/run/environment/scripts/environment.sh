@@ -46,6 +46,7 @@ fi
 [ "$torchrun" = no ] || wrap_in_torchrun
 if [ -z "$trainer$engine" ] && ! type -P -- "${program[0]}" > /dev/null; then
   [ ! -L "${program[0]}" ] || [ -e "${program[0]}" ] || give_up 127 "${program[0]} leads to $(readlink -- "${program[0]}"), which is not on this host"
+  [ ! -f "${program[0]}" ] || [[ $(stat -Lc %A "${program[0]}") != *x* ]] || give_up 126 "${program[0]} may not be executed: is its file system mounted noexec? Name the program that reads it first"
   [ ! -f "${program[0]}" ] || give_up 126 "${program[0]} may not be executed: chmod +x, or name the program that reads it first"
   other=
   [ "${program[0]}" != python ] || ! type -P python3 > /dev/null || other="; python3 is there"

@@ -98,7 +98,9 @@ TEST(ListenerTrial, HostsThatAreGoneMeanwhileAreNamed) {
   remote.answers[1] = tests::failed(ssh::Failure::connection_lost, "the connection was lost");
   const ListenerTrial trial = try_it(remote);
   EXPECT_EQ(trial.hosts[1].fault, "the connection was lost");
-  EXPECT_EQ(trial.hosts[2].fault, "the answer is not whole (exit code 0)");
+  EXPECT_EQ(trial.hosts[2].fault,
+            "the request did not arrive: does a start-up file there, such as ~/.bashrc, read "
+            "standard input?");
 }
 
 TEST(ListenerTrial, ClocksAreComparedEvenWhereNothingIsTried) {

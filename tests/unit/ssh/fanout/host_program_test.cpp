@@ -54,6 +54,23 @@ std::string run_line() {
   ::_exit(1);
 }
 
+TEST(NotBegun, NamesWhatWasSeenAndWhereItComesFrom) {
+  const auto said = [](int exit_code, const std::string& out, const std::string& errors) {
+    const HostError error = not_begun(exit_code, out, errors);
+    return error.what() + std::string(" | ") + error.hint();
+  };
+  const auto names = [](const std::string& text, const std::string& part) {
+    return text.find(part) != text.npos;
+  };
+  EXPECT_TRUE(names(said(139, "", ""), "signal 11 ended the log-in"));
+  EXPECT_TRUE(names(said(0, "", ""), "~/.bashrc"));
+  EXPECT_TRUE(names(said(1, "", ""), "/bin/false"));
+  EXPECT_TRUE(names(said(254, "", "bash: fork: retry: Resource temporarily unavailable\n"),
+                    "at a limit of processes"));
+  EXPECT_TRUE(names(said(2, "", "sh: 0: Cannot fork\n"), "at a limit of processes"));
+  EXPECT_TRUE(names(said(0, "welcome\n", ""), "(exit code 0): welcome |"));
+}
+
 TEST(HostProgramLine, AFolderOfTheUsersOwnIsUsed) {
   const TemporaryFolder home, fallback;
   const TemporaryVariable home_variable("HOME", home.path());
