@@ -112,6 +112,7 @@ if(DTOOL_TESTS)
     tests/unit/ssh/machine/shell_words_test.cpp
     tests/unit/ssh/number_test.cpp
     tests/unit/ssh/program/master_protocol_test.cpp
+    tests/unit/ssh/program/program_choice_test.cpp
     tests/unit/ssh/program/program_test.cpp
     tests/unit/ssh/quote_test.cpp
     tests/unit/ssh/silent_hosts_test.cpp

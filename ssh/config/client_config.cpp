@@ -233,16 +233,41 @@ bool has_kerberos_ticket() {
   return is_there(fmt::format("/tmp/krb5cc_{}", getuid()));
 }
 
+AddressFamily read_family(const Answers& answers) {
+  const std::string family = answers.get("addressfamily").value_or("any");
+  if (family == "inet") return AddressFamily::inet;
+  return family == "inet6" ? AddressFamily::inet6 : AddressFamily::any;
+}
+
+std::vector<std::pair<std::string, std::string>> read_encryption(const Answers& answers) {
+  std::vector<std::pair<std::string, std::string>> settings;
+  for (const char* keyword : {"ciphers", "macs", "kexalgorithms", "pubkeyacceptedalgorithms",
+                              "pubkeyacceptedkeytypes", "requiredrsasize"})
+    if (const auto value = answers.get(keyword)) settings.emplace_back(keyword, *value);
+  return settings;
+}
+
+/// dtool itself logs in with keys only.
+std::string find_other_way_to_log_in(const Answers& answers) {
+  const auto keys = answers.get("pubkeyauthentication");
+  if (keys && !is_yes(keys)) return "PubkeyAuthentication " + *keys;
+  const auto preferred = answers.get("preferredauthentications");
+  return preferred && !preferred->starts_with("publickey") ? "PreferredAuthentications" : "";
+}
+
 /// A setting of the configuration that libssh does not support; or nothing.
 std::string find_need_of_program(const Answers& answers, const Endpoint& endpoint) {
   if (endpoint.proxy_command) return "ProxyCommand " + *endpoint.proxy_command;
-  for (const auto& [keyword, name] : {std::pair("knownhostscommand", "KnownHostsCommand"),
-                                      std::pair("revokedhostkeys", "RevokedHostKeys"),
-                                      std::pair("hostkeyalgorithms", "HostKeyAlgorithms"),
-                                      std::pair("pkcs11provider", "PKCS11Provider")}) {
+  for (const auto& [keyword, name] :
+       {std::pair("knownhostscommand", "KnownHostsCommand"),
+        std::pair("revokedhostkeys", "RevokedHostKeys"),
+        std::pair("hostkeyalgorithms", "HostKeyAlgorithms"),
+        std::pair("pkcs11provider", "PKCS11Provider"), std::pair("bindaddress", "BindAddress"),
+        std::pair("bindinterface", "BindInterface"), std::pair("setenv", "SetEnv")}) {
     const auto value = answers.get(keyword);
     if (value && !is_none(*value)) return name;
   }
+  if (const std::string way = find_other_way_to_log_in(answers); !way.empty()) return way;
   const std::string canonical = answers.get("canonicalizehostname").value_or("no");
   if (canonical == "always" || is_yes(canonical)) return "CanonicalizeHostname";
   const bool has_agent = !endpoint.identity_agent.empty() && is_there(endpoint.identity_agent);
@@ -344,6 +369,8 @@ Endpoint ClientConfig::resolve_as(const Host& host, Role role, int depth) const 
   const std::string port = answers.get("port").value_or("22");
   endpoint.port = host.port != 0 ? host.port : read_port(port).value();
   endpoint.key_port = answers.get("hostkeyalias") ? 22 : endpoint.port;
+  endpoint.address_family = read_family(answers);
+  endpoint.encryption = read_encryption(answers);
   const ConfigTokens tokens = tokens_of(host, endpoint);
   read_files(answers, tokens, endpoint);
   if (const auto jumps = answers.get("proxyjump"); jumps && !is_none(*jumps)) {

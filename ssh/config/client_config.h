@@ -19,6 +19,9 @@
 
 namespace dtool::ssh {
 
+/// Which addresses a name may lead to.
+enum class AddressFamily { any, inet, inet6 };
+
 /// How one host is reached, all settings resolved.
 struct Endpoint {
   std::string named;            ///< as the user calls it
@@ -42,6 +45,9 @@ struct Endpoint {
   std::string control_path;    ///< ControlPath as written, with its tokens; empty: none
   std::string identity_agent;  ///< socket path (IdentityAgent, else $SSH_AUTH_SOCK); empty: none
   std::optional<std::chrono::milliseconds> connect_timeout;
+  AddressFamily address_family = AddressFamily::any;
+  /// Settings of the encryption that libssh may carry, by keyword in lower case: `ciphers` …
+  std::vector<std::pair<std::string, std::string>> encryption;
 };
 
 /// A parsed configuration.

@@ -29,18 +29,43 @@ constexpr int kDeepestInclude = 16;  // as OpenSSH
 constexpr std::string_view kBlanks = " \t\r\f\v";
 
 /// Decided by `ssh` alone; dtool asks only whether they are there.
-constexpr std::array<std::string_view, 11> kOfProgram = {
-    "controlpath",          "canonicalizehostname",    "knownhostscommand",
-    "pkcs11provider",       "passwordauthentication",  "kbdinteractiveauthentication",
-    "gssapiauthentication", "hostbasedauthentication", "challengeresponseauthentication",
-    "revokedhostkeys",      "hostkeyalgorithms"};
+constexpr std::array<std::string_view, 16> kOfProgram = {"controlpath",
+                                                         "canonicalizehostname",
+                                                         "knownhostscommand",
+                                                         "pkcs11provider",
+                                                         "passwordauthentication",
+                                                         "kbdinteractiveauthentication",
+                                                         "gssapiauthentication",
+                                                         "hostbasedauthentication",
+                                                         "challengeresponseauthentication",
+                                                         "revokedhostkeys",
+                                                         "hostkeyalgorithms",
+                                                         "bindaddress",
+                                                         "bindinterface",
+                                                         "setenv",
+                                                         "pubkeyauthentication",
+                                                         "preferredauthentications"};
 
-constexpr std::array<std::string_view, 13> kUsed = {
-    "hostname",       "hostkeyalias",       "user",
-    "port",           "identityfile",       "identitiesonly",
-    "identityagent",  "userknownhostsfile", "globalknownhostsfile",
-    "proxyjump",      "proxycommand",       "connecttimeout",
-    "certificatefile"};
+constexpr std::array<std::string_view, 20> kUsed = {"addressfamily",
+                                                    "ciphers",
+                                                    "macs",
+                                                    "kexalgorithms",
+                                                    "requiredrsasize",
+                                                    "pubkeyacceptedalgorithms",
+                                                    "pubkeyacceptedkeytypes",
+                                                    "hostname",
+                                                    "hostkeyalias",
+                                                    "user",
+                                                    "port",
+                                                    "identityfile",
+                                                    "identitiesonly",
+                                                    "identityagent",
+                                                    "userknownhostsfile",
+                                                    "globalknownhostsfile",
+                                                    "proxyjump",
+                                                    "proxycommand",
+                                                    "connecttimeout",
+                                                    "certificatefile"};
 
 std::string to_lower(std::string_view text) {
   std::string lower(text);

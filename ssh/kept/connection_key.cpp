@@ -30,6 +30,8 @@ void add_endpoint(std::string& key, const Endpoint& endpoint) {
   add(key, "address", endpoint.address);
   add(key, "port", std::to_string(endpoint.port));
   add(key, "user", endpoint.user);
+  add(key, "family", std::to_string(static_cast<int>(endpoint.address_family)));
+  for (const auto& [keyword, value] : endpoint.encryption) add(key, keyword, value);
   add(key, "key_name", endpoint.key_name);
   add(key, "key_port", std::to_string(endpoint.key_port));
   for (const std::filesystem::path& file : endpoint.known_hosts_files)

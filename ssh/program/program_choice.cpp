@@ -13,9 +13,12 @@ namespace dtool::ssh {
 
 Endpoint resolve_way(const ClientConfig& config, const Host& host) {
   Endpoint endpoint = config.resolve(host);
+  if (endpoint.needs_program.empty()) endpoint.needs_program = refused_by_libssh(endpoint);
   for (const std::string& jump : endpoint.jumps) {
     if (!endpoint.needs_program.empty()) break;
-    const std::string need = config.resolve_jump(parse_host(jump)).needs_program;
+    const Endpoint before = config.resolve_jump(parse_host(jump));
+    const std::string need =
+        before.needs_program.empty() ? refused_by_libssh(before) : before.needs_program;
     if (!need.empty()) endpoint.needs_program = fmt::format("{} for jump host {}", need, jump);
   }
   return endpoint;

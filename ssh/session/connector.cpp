@@ -28,6 +28,11 @@ std::chrono::milliseconds pause_before(int next) {
   return std::chrono::milliseconds(static_cast<int>(base * spread(random)));
 }
 
+/// RFC 4254 §5.1 gives "administratively prohibited" the number 1, and libssh writes numbers.
+bool is_forbidden(std::string_view error) {
+  return error.find(" error (1) ") != error.npos;
+}
+
 std::string chain_of(const std::vector<std::string>& jumps) {
   return fmt::format("{}", fmt::join(jumps, ","));
 }
@@ -120,7 +125,8 @@ asio::awaitable<std::unique_ptr<Session>> Connector::greet(Endpoint endpoint,
 asio::awaitable<OwnedFd> Connector::open_socket(Endpoint endpoint, std::vector<std::string> jumps,
                                                 Deadline deadline) {
   if (!jumps.empty()) co_return co_await open_through(jumps, endpoint, deadline);
-  co_return co_await connect_tcp(reactor_, endpoint.address, endpoint.port, deadline);
+  co_return co_await connect_tcp(reactor_, endpoint.address, endpoint.port, deadline,
+                                 endpoint.address_family);
 }
 
 asio::awaitable<OwnedFd> Connector::open_through(std::vector<std::string> jumps, Endpoint target,
@@ -153,6 +159,13 @@ asio::awaitable<OwnedFd> Connector::open_through(std::vector<std::string> jumps,
     throw HostError(Failure::connect_timed_out,
                     fmt::format("jump host {} does not answer", jumps.back()),
                     "--connect_timeout sets how long dtool waits");
+  }
+  if (rc != SSH_OK && is_forbidden(session.last_error())) {
+    throw HostError(
+        Failure::unreachable,
+        fmt::format("jump host {} forbids connections to {} port {}", jumps.back(), target.address,
+                    target.port),
+        "its sshd_config has AllowTcpForwarding no, or a PermitOpen without this place");
   }
   if (rc != SSH_OK) {
     throw HostError(Failure::unreachable,

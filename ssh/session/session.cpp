@@ -16,6 +16,7 @@
 
 #include "ssh/host_error.h"
 #include "ssh/machine/home_folder.h"
+#include "ssh/number.h"
 
 namespace dtool::ssh {
 namespace {
@@ -32,6 +33,24 @@ void set_text(ssh_session session, ssh_options_e option, const std::string& valu
     throw HostError(Failure::unreachable,
                     fmt::format("libssh refused {}: {}", value, ssh_get_error(session)));
   }
+}
+
+/// Whether libssh has taken a setting of Endpoint::encryption. It leaves out the algorithms of a
+/// list that it does not know, which changes nothing about the others, but knows no patterns and
+/// not all of ssh's ways to change its own list.
+bool takes(ssh_session session, const std::string& keyword, const std::string& value) {
+  const auto set = [session, &value](ssh_options_e option) {
+    return ssh_options_set(session, option, value.c_str()) == SSH_OK;
+  };
+  if (keyword == "requiredrsasize") {
+    const auto size = read_number<int>(value);
+    return size && ssh_options_set(session, SSH_OPTIONS_RSA_MIN_SIZE, &*size) == SSH_OK;
+  }
+  if (value.find_first_of("+-^*?!") == 0 || value.find_first_of("*?!") != value.npos) return false;
+  if (keyword == "ciphers") return set(SSH_OPTIONS_CIPHERS_C_S) && set(SSH_OPTIONS_CIPHERS_S_C);
+  if (keyword == "macs") return set(SSH_OPTIONS_HMAC_C_S) && set(SSH_OPTIONS_HMAC_S_C);
+  return set(keyword == "kexalgorithms" ? SSH_OPTIONS_KEY_EXCHANGE
+                                        : SSH_OPTIONS_PUBLICKEY_ACCEPTED_TYPES);
 }
 
 /// libssh expands `%` in paths; ours are already final.
@@ -69,11 +88,23 @@ SessionHandle make_handle(const Endpoint& endpoint, int fd) {
   const unsigned int port = endpoint.port;
   ssh_options_set(session, SSH_OPTIONS_PORT, &port);
   ssh_options_set(session, SSH_OPTIONS_FD, &fd);
+  for (const auto& [keyword, value] : endpoint.encryption) takes(session, keyword, value);
   ssh_set_blocking(session, 0);
   return handle;
 }
 
 }  // namespace
+
+std::string refused_by_libssh(const Endpoint& endpoint) {
+  const SessionHandle handle(ssh_new());
+  if (handle == nullptr) throw std::bad_alloc();
+  const bool takes_user = endpoint.user.empty() || ssh_options_set(handle.get(), SSH_OPTIONS_USER,
+                                                                   endpoint.user.c_str()) == SSH_OK;
+  if (!takes_user) return "User " + endpoint.user;
+  for (const auto& [keyword, value] : endpoint.encryption)
+    if (!takes(handle.get(), keyword, value)) return fmt::format("{} {}", keyword, value);
+  return "";
+}
 
 Session::Session(Reactor& reactor, const Endpoint& endpoint, OwnedFd socket,
                  KnownHosts& known_hosts)

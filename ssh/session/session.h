@@ -23,6 +23,9 @@
 
 namespace dtool::ssh {
 
+/// The setting that libssh cannot carry, though `ssh` does; or empty.
+std::string refused_by_libssh(const Endpoint& endpoint);
+
 class Session {
  public:
   /// Takes ownership of `socket`, on which the server's greeting arrives.

@@ -36,6 +36,9 @@ struct Lookup {
 
   void resolve(int flags) {
     addrinfo hints{};
+    hints.ai_family = family == AddressFamily::inet    ? AF_INET
+                      : family == AddressFamily::inet6 ? AF_INET6
+                                                       : AF_UNSPEC;
     hints.ai_socktype = SOCK_STREAM;
     hints.ai_flags = flags;
     error = ::getaddrinfo(address.c_str(), port.c_str(), &hints, &addresses);
@@ -43,6 +46,7 @@ struct Lookup {
 
   std::string address;
   std::string port;
+  AddressFamily family = AddressFamily::any;
   OwnedFd done;
   std::atomic<bool> finished = false;
   int error = 0;
@@ -50,8 +54,10 @@ struct Lookup {
 };
 
 asio::awaitable<std::shared_ptr<Lookup>> look_up(Reactor& reactor, std::string address,
-                                                 std::uint16_t port, Deadline deadline) {
+                                                 std::uint16_t port, AddressFamily family,
+                                                 Deadline deadline) {
   auto lookup = std::make_shared<Lookup>();
+  lookup->family = family;
   lookup->address = address;
   lookup->port = std::to_string(port);
   lookup->resolve(AI_NUMERICHOST | AI_NUMERICSERV);
@@ -118,6 +124,15 @@ bool peer_has_ended(int fd) {
 
 /// Names no address: the same error of many hosts is shown once.
 HostError connect_error(std::uint16_t port, int error) {
+  // mpirun and horovodrun take `h1:4` for four processes.
+  constexpr std::uint16_t kMostProcesses = 64;
+  if (port != 22 && port <= kMostProcesses) {
+    return {error == ETIMEDOUT ? Failure::connect_timed_out : Failure::unreachable,
+            fmt::format("cannot connect to port {}: {}", port, std::strerror(error)),
+            fmt::format("what follows ':' is the port here; {0} processes a host are "
+                        "--nproc_per_node {0}, or slots={0} in a hostfile",
+                        port)};
+  }
   if (error == ETIMEDOUT) {
     return {Failure::connect_timed_out, fmt::format("no answer from port {} in time", port),
             "is the host up and its SSH port open? --connect_timeout sets how long dtool waits"};
@@ -133,8 +148,8 @@ HostError connect_error(std::uint16_t port, int error) {
 }  // namespace
 
 asio::awaitable<OwnedFd> connect_tcp(Reactor& reactor, std::string address, std::uint16_t port,
-                                     Deadline deadline) {
-  const std::shared_ptr<Lookup> lookup = co_await look_up(reactor, address, port, deadline);
+                                     Deadline deadline, AddressFamily family) {
+  const std::shared_ptr<Lookup> lookup = co_await look_up(reactor, address, port, family, deadline);
   auto left = 0;
   for (const addrinfo* each = lookup->addresses; each != nullptr; each = each->ai_next) ++left;
   int error = EADDRNOTAVAIL;

@@ -6,15 +6,16 @@
 #include <cstdint>
 #include <string>
 
+#include "ssh/config/client_config.h"
 #include "ssh/machine/reactor.h"
 
 namespace dtool::ssh {
 
-/// Resolves `address` and tries each address in turn. The socket is non-blocking, close-on-exec,
-/// without Nagle's delay, and notices a vanished peer within half a minute. Throws HostError:
-/// unreachable or connect_timed_out.
+/// Resolves `address`, to addresses of that family, and tries each in turn. The socket is
+/// non-blocking, close-on-exec, without Nagle's delay, and notices a vanished peer within half a
+/// minute. Throws HostError: unreachable or connect_timed_out.
 asio::awaitable<OwnedFd> connect_tcp(Reactor& reactor, std::string address, std::uint16_t port,
-                                     Deadline deadline);
+                                     Deadline deadline, AddressFamily family = AddressFamily::any);
 
 enum class Greeting { came, dropped };
 
