@@ -63,6 +63,17 @@ void describe_key(const Session& session, HostKey& report) {
   }
 }
 
+constexpr std::string_view kKeepsNoKeys =
+    "the SSH configuration keeps no host keys (UserKnownHostsFile /dev/null)";
+/// The first value that ssh and dtool find counts.
+constexpr std::string_view kHowToKeepKeys =
+    "name the file that counts: UserKnownHostsFile ~/.ssh/known_hosts above that line in the SSH "
+    "configuration, or in each command --ssh_cmd 'ssh -o UserKnownHostsFile=~/.ssh/known_hosts'";
+
+bool is_no_file(const std::filesystem::path& known_hosts) {
+  return known_hosts == "/dev/null";
+}
+
 /// The failure for a key with that verdict, which is not `known`.
 HostError not_trusted(const Endpoint& endpoint, const HostKey& presented,
                       const KeyVerdict& verdict) {
@@ -71,7 +82,7 @@ HostError not_trusted(const Endpoint& endpoint, const HostKey& presented,
     case HostKeyState::unknown:
       return {Failure::host_key_unknown,
               fmt::format("the host key is not in {}", endpoint.known_hosts.string()),
-              fmt::format("look at it and accept it with: dtool trust --runs_on {}", kHostsInHint)};
+              hint_at_trust(endpoint.known_hosts)};
     case HostKeyState::changed:
       return {Failure::host_key_changed,
               fmt::format("the host key {} {} is not the one in {}", presented.type,
@@ -182,10 +193,9 @@ void append(const std::filesystem::path& file, const std::string& lines) {
     return std::runtime_error(
         fmt::format("cannot write {}: {}", file.string(), std::strerror(errno)));
   };
-  if (file == "/dev/null") {
+  if (is_no_file(file)) {
     throw std::runtime_error(
-        "no key was added: the SSH configuration names no file of known hosts "
-        "(UserKnownHostsFile)");
+        fmt::format("no key was added: {}\nhint: {}", kKeepsNoKeys, kHowToKeepKeys));
   }
   ::mkdir(file.parent_path().c_str(), 0700);
   const OwnedFd fd(
@@ -206,6 +216,12 @@ void append(const std::filesystem::path& file, const std::string& lines) {
 }
 
 }  // namespace
+
+std::string hint_at_trust(const std::filesystem::path& known_hosts) {
+  const std::string trust = fmt::format("dtool trust --runs_on {}", kHostsInHint);
+  if (!is_no_file(known_hosts)) return fmt::format("look at it and accept it with: {}", trust);
+  return fmt::format("{}: {}; then: {}", kKeepsNoKeys, kHowToKeepKeys, trust);
+}
 
 void Session::require_known_host(KnownHosts& known_hosts) const {
   const KeyVerdict verdict = verdict_on(*this, known_hosts);

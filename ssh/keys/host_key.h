@@ -28,6 +28,9 @@ struct HostKey {
 /// would get the same name in known_hosts but show different keys, they are doubtful.
 std::vector<HostKey> scan_host_keys(const std::vector<Host>& hosts, const ConnectOptions& options);
 
+/// How an unknown key becomes known where that file takes new keys; it may take none.
+std::string hint_at_trust(const std::filesystem::path& known_hosts);
+
 /// Appends the lines of unknown keys to their known_hosts files, writing each file once. A missing
 /// file is made 0600, its folder 0700. Throws std::runtime_error if a file cannot be written.
 void add_to_known_hosts(const std::vector<HostKey>& keys);

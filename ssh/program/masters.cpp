@@ -176,7 +176,7 @@ asio::awaitable<ProgramSettings> Masters::ask_settings(Host host, Opening& openi
   const Ended ended = co_await finish(all, environment, opening);
   ProgramSettings settings = read_program_settings(ended.out);
   if (ended.exit_code != 0 || settings.address.empty()) {
-    const std::string why = printable_start(ended.err, 500);
+    const std::string why = printable_words(ended.err, 500);
     throw HostError(Failure::unreachable, "ssh cannot read its configuration: " + why);
   }
   static const std::string boot = boot_id();
@@ -300,7 +300,8 @@ asio::awaitable<std::unique_ptr<Connection>> Masters::connect(Host host, Endpoin
 
 std::string Masters::terminal_line(const Host& host, const std::string& line) const {
   std::vector<std::string> all = program_arguments(
-      config_file_, options_, host, {"-S", last_socket_, "-tt", "-o", "ProxyCommand=false"});
+      config_file_, options_, host,
+      {"-S", last_socket_, "-tt", "-o", "ProxyCommand=false", "-o", "LogLevel=ERROR"});
   all.push_back(line);
   std::string text = "exec";
   for (const std::string& word : all) text += " " + quote(word);

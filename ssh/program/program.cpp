@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "ssh/keys/host_key.h"
 #include "ssh/machine/home_folder.h"
 #include "ssh/printable.h"
 
@@ -38,7 +39,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 17> kOurs = 
     {"EscapeChar", "none"},
     {"ControlMaster", "no"},
     {"BatchMode", "no"},
-    {"LogLevel", "ERROR"},
+    {"LogLevel", "INFO"},  // at which it says why no connection came about
 }};
 
 /// As soon as a connection of dtool's own notices that the host has gone.
@@ -186,7 +187,7 @@ HostError program_failure(std::string_view words, const ProgramSettings& setting
   }
   if (says("requested strict checking") || says("Host key verification failed")) {
     return {Failure::host_key_unknown, fmt::format("the host key is not in {}", known_hosts),
-            fmt::format("look at it and accept it with: dtool trust --runs_on {}", kHostsInHint)};
+            hint_at_trust(settings.known_hosts)};
   }
   if (says("Permission denied (") || says("Too many authentication failures")) {
     const std::string asked = answers == 0 ? "" : fmt::format(" after {} of your answers", answers);
