@@ -3,6 +3,7 @@
 // messages.
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -182,6 +183,8 @@ void occupy_standard_streams() {
 
 int main(int argc, char** argv) {
   using namespace dtool::cli;
+  // A caller that ignores it, such as cron's children or a Python parent, leaves no exit code.
+  ::signal(SIGCHLD, SIG_DFL);
   if (argc > 1 && std::strcmp(argv[1], "remote_shell") == 0) {
     return dtool::ssh::remote_shell(std::vector<std::string>(argv + 2, argv + argc));
   }
