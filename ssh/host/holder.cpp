@@ -2,10 +2,12 @@
 #include "ssh/host/holder.h"
 
 #include <cstdlib>
+#include <stdexcept>
 
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
 #include "ssh/host/own_program.h"
+#include "ssh/host/words.h"
 
 namespace dtool::host {
 
@@ -21,9 +23,12 @@ std::string name_of(Holder holder) {
   return "none";
 }
 
-Holder choose_holder() {
-  if (is_program("screen")) return Holder::screen;
-  return is_program("tmux") ? Holder::tmux : Holder::none;
+std::vector<Holder> find_holders() {
+  std::vector<Holder> holders;
+  for (const Holder each : {Holder::screen, Holder::tmux})
+    if (is_program(name_of(each))) holders.push_back(each);
+  holders.push_back(Holder::none);
+  return holders;
 }
 
 std::string hold_session(Holder holder, const std::string& session, const std::string& state,
@@ -45,7 +50,10 @@ std::string hold_session(Holder holder, const std::string& session, const std::s
   }
   const ChildResult held = run_program(words, std::chrono::seconds(20), state);
   if (held.ok()) return {};
-  return words[0] + " did not start: " + held.out + held.err;
+  const std::string fault = words[0] + " did not start: " + as_line(held.out + held.err);
+  // It may still begin the session.
+  if (held.timed_out) throw std::runtime_error(fault + " (in 20 s)");
+  return fault;
 }
 
 }  // namespace dtool::host

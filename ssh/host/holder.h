@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The program that holds a job's terminal, so that the job survives the end of a login: screen,
-// else tmux. If both are missing, the job has no terminal.
+// else tmux. If both are missing or unusable, the job has no terminal.
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace dtool::host {
 
@@ -12,8 +13,8 @@ enum class Holder { screen, tmux, none };
 /// Its name in the file `holder` of a state folder.
 std::string name_of(Holder holder);
 
-/// The first one that is installed.
-Holder choose_holder();
+/// Those that are installed, in the order in which they are tried; `none` is the last.
+std::vector<Holder> find_holders();
 
 /// Starts `dtool-host session LOG` in the state folder, in a session of that name. Returns why that
 /// failed, or an empty text.

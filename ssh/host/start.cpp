@@ -103,7 +103,7 @@ StartReply begin_by_script(const StartRequest& request, const std::string& state
   if (begun.timed_out) throw NotStarted("its start took longer than 55 s");
   if (!begun.ok())
     throw NotStarted("the start script ended with exit code " + std::to_string(begun.exit_code) +
-                     ": " + begun.err);
+                     ": " + as_line(begun.err));
   return reply;
 }
 
@@ -119,10 +119,16 @@ bool wait_for(Condition is_there, milliseconds limit) {
 
 std::string begin_in_session(const StartRequest& request, const std::string& state,
                              const std::string& log) {
-  const Holder holder = choose_holder();
-  if (!write_in_place(state + "/holder", name_of(holder) + "\n"))
-    throw NotStarted("cannot write into " + state + ": is the disk full?");
-  const std::string fault = hold_session(holder, request.session, state, log);
+  std::string fault;
+  for (const Holder holder : find_holders()) {
+    // One that is installed and does not start counts as missing: screen where /run/screen is not
+    // as it wants it, say.
+    if (!fault.empty()) append_to(log, "dtool: " + fault + "\n");
+    if (!write_in_place(state + "/holder", name_of(holder) + "\n"))
+      throw NotStarted("cannot write into " + state + ": is the disk full?");
+    fault = hold_session(holder, request.session, state, log);
+    if (fault.empty()) break;
+  }
   if (!fault.empty()) throw NotStarted(fault);
   if (!wait_for([&state] { return exists(state + "/process"); }, kForSession))
     throw NotStarted("the session " + request.session + " did not come up");
