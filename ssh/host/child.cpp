@@ -137,6 +137,17 @@ ChildResult run_program(const std::vector<std::string>& arguments,
   return result;
 }
 
+ChildResult try_program(const std::vector<std::string>& arguments,
+                        std::chrono::milliseconds timeout, const std::string& folder) {
+  try {
+    return run_program(arguments, timeout, folder);
+  } catch (const std::runtime_error& error) {
+    ChildResult result;
+    result.fault = error.what();
+    return result;
+  }
+}
+
 Child::Child(const std::vector<std::string>& arguments, const std::string& folder) {
   const std::vector<char*> pointers = as_pointers(arguments);
   Pipe out = make_pipe();

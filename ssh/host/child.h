@@ -34,6 +34,7 @@ struct ChildResult {
   int exit_code = -1;       ///< 128 + signal if a signal ended it
   std::string out;          ///< standard output; the first MiB
   std::string err;          ///< standard error, likewise
+  std::string fault;        ///< of try_program: why no process could be made
 
   bool ok() const { return exit_code == 0; }
 };
@@ -46,6 +47,10 @@ enum class Orphan { goes_on, ends };
 ChildResult run_program(const std::vector<std::string>& arguments,
                         std::chrono::milliseconds timeout, const std::string& folder = {},
                         Orphan orphan = Orphan::goes_on);
+
+/// The same for work that must go on where a host is at its limit of processes.
+ChildResult try_program(const std::vector<std::string>& arguments,
+                        std::chrono::milliseconds timeout, const std::string& folder = {});
 
 /// A program that runs beside this one, without input. The destructor ends it by KILL if it still
 /// runs.

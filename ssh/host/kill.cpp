@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cassert>
 #include <cerrno>
+#include <cstdlib>
 #include <map>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -79,7 +81,9 @@ class Ending {
   void send(int signal, const std::vector<Member>& members);
   void wait_for_end(Whom whom, milliseconds limit);
   void strike();
+  void end_members(KillReply& reply);
   void find_screens_again();
+  bool finds_screens_again();
   void quit_screens();
   void report(KillReply& reply) const;
 
@@ -104,7 +108,7 @@ void Ending::add_job(const JobFiles& job) {
   const auto process = find_leader(*job.leader);
   if (!process) return;
   holders_.insert(process->pid);
-  if (job.holder == "tmux") holders_.insert(process->parent);
+  if (job.holder == "tmux" || job.holder == "screen") holders_.insert(process->parent);
 }
 
 void Ending::look(Do what) {
@@ -174,11 +178,21 @@ void Ending::find_screens_again() {
   }
 }
 
+/// Where the run has taken the last process that its user may have, no program can be asked.
+bool Ending::finds_screens_again() {
+  try {
+    find_screens_again();
+    return true;
+  } catch (const std::runtime_error&) {
+    return false;
+  }
+}
+
 void Ending::quit_screens() {
-  find_screens_again();
+  if (!finds_screens_again()) return;
   for (const Screen& each : screens_) {
     if (std::ranges::find(callers_, each.pid) != callers_.end()) continue;
-    run_program({"screen", "-S", each.name, "-X", "quit"}, std::chrono::seconds(20));
+    try_program({"screen", "-S", each.name, "-X", "quit"}, std::chrono::seconds(20));
   }
 }
 
@@ -220,21 +234,29 @@ void Ending::strike() {
   is_unsettled_ = was_restless_;
 }
 
-void Ending::go(KillReply& reply) {
-  find_screens_again();
+void Ending::end_members(KillReply& reply) {
+  if (living_.empty() && !was_restless_) return;
+  // Screens and session leaders come last: with one of them the terminal goes, and a program that
+  // handles TERM would get a HUP in the middle of its last work.
+  send(SIGTERM, working_);
+  wait_for_end(Whom::working, grace_);
+  send(SIGTERM, holding_);
+  wait_for_end(Whom::holding, kForTerminals);
+  quit_screens();
   look();
-  if (!living_.empty() || was_restless_) {
-    // Screens and session leaders come last: with one of them the terminal goes, and a program that
-    // handles TERM would get a HUP in the middle of its last work.
-    send(SIGTERM, working_);
-    wait_for_end(Whom::working, grace_);
-    send(SIGTERM, holding_);
-    wait_for_end(Whom::holding, kForTerminals);
-    quit_screens();
+  reply.forced += static_cast<std::int64_t>(living_.size());
+  strike();
+  if (!sessions_.empty()) try_program({"screen", "-wipe"}, std::chrono::seconds(20));
+}
+
+void Ending::go(KillReply& reply) {
+  const bool knows_screens = finds_screens_again();
+  look();
+  end_members(reply);
+  if (!knows_screens) {
+    find_screens_again();
     look();
-    reply.forced = static_cast<std::int64_t>(living_.size());
-    strike();
-    if (!sessions_.empty()) run_program({"screen", "-wipe"}, std::chrono::seconds(20));
+    end_members(reply);
   }
   wait_for_end(Whom::of_others, kForOthers);
   report(reply);
@@ -266,14 +288,33 @@ void end_by_scheduler(const std::string& folder, const std::string& run_id, Kill
   if (!exists(folder + "/end")) return;
   const std::string script = std::string(kAnswerFunction) + "run_id=$1; . ./end";
   const ChildResult ended =
-      run_program({"bash", "-c", script, "dtool", run_id}, std::chrono::seconds(100), folder);
+      try_program({"bash", "-c", script, "dtool", run_id}, std::chrono::seconds(100), folder);
   for (const auto& [name, value] : read_pairs(ended.out)) {
     if (name == "cancelled") reply.cancelled = value;
     if (name == "job_left") reply.job_left = value;
     if (name == "vouched_for") reply.vouched_for = value;
   }
+  if (!ended.fault.empty()) reply.job_left = ended.fault;
   if (ended.is_missing) reply.job_left = "bash is not installed";
   if (ended.timed_out) reply.job_left = "its commands do not answer";
+}
+
+std::string real_path(const std::string& path) {
+  const std::unique_ptr<char, void (*)(void*)> real(::realpath(path.c_str(), nullptr), ::free);
+  return real == nullptr ? "" : real.get();
+}
+
+/// Real paths of the run's folder, with its own tree, and of its logs.
+std::vector<std::string> places_of(const std::vector<std::string>& state_folders) {
+  std::vector<std::string> places;
+  for (const std::string& each : state_folders) {
+    places.push_back(real_path(folder_of(each)));
+    const std::string log = real_path(each + "/log");
+    places.push_back(log);
+    constexpr std::string_view kEnd = ".log";
+    if (log.ends_with(kEnd)) places.push_back(log.substr(0, log.size() - kEnd.size()) + ".ranks");
+  }
+  return places;
 }
 
 }  // namespace
@@ -296,7 +337,7 @@ KillReply kill_run(const KillRequest& request) {
     if (!began || job.leader->start < *began) began = job.leader->start;
   }
   ending.go(reply);
-  if (began) reply.unseen = find_unseen(request.run_id, *began);
+  if (began) reply.unseen = find_unseen(request.run_id, *began, places_of(folders));
   return reply;
 }
 

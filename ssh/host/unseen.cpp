@@ -77,6 +77,31 @@ Handed find_server(const Table& table, pid_t pid) {
   return {};
 }
 
+/// Whether its folder, standard output or standard error is one of these places, or below it.
+bool is_at(const std::vector<std::string>& places, pid_t pid) {
+  for (const char* link : {"/cwd", "/fd/1", "/fd/2"}) {
+    std::array<char, 4096> target{};
+    const std::string path = "/proc/" + std::to_string(pid) + link;
+    const ssize_t size = ::readlink(path.c_str(), target.data(), target.size());
+    if (size <= 0) continue;
+    const std::string_view place(target.data(), static_cast<std::size_t>(size));
+    const auto has = [place](const std::string& each) {
+      return !each.empty() && place.starts_with(each) &&
+             (place.size() == each.size() || place[each.size()] == '/');
+    };
+    if (std::ranges::any_of(places, has)) return true;
+  }
+  return false;
+}
+
+/// The process and those that it descends from.
+std::set<pid_t> line_of(const Table& table, pid_t pid) {
+  std::set<pid_t> line;
+  for (auto at = table.find(pid); at != table.end() && line.insert(at->first).second;)
+    at = table.find(at->second->parent);
+  return line;
+}
+
 std::string count_and_name(const std::vector<pid_t>& pids, const std::string& what_they_did) {
   std::string text = std::to_string(pids.size()) +
                      (pids.size() == 1 ? " process " : " processes ") + what_they_did + ": ";
@@ -96,12 +121,12 @@ std::string describe(const Process& server, const std::vector<pid_t>& pids) {
 void add_jobs_of_at(const std::string& run_id, std::vector<std::string>& unseen) {
   constexpr std::chrono::seconds kPatience{2};
   constexpr std::size_t kMost = 50;
-  const std::string listed = run_program({"atq"}, kPatience).out;
+  const std::string listed = try_program({"atq"}, kPatience).out;
   std::size_t count = 0;
   for (std::string_view rest = listed; !rest.empty() && count < kMost; ++count) {
     std::string_view line = cut_line(rest);
     const std::string job(cut_word(line));
-    const std::string text = "\n" + run_program({"at", "-c", job}, kPatience).out;
+    const std::string text = "\n" + try_program({"at", "-c", job}, kPatience).out;
     if (text.find("\nDTOOL_RUN_ID=" + run_id + ";") != text.npos)
       unseen.push_back("at has job " + job + " of the run, which has not begun (atrm " + job + ")");
   }
@@ -147,7 +172,8 @@ void add_hopper(std::vector<std::string>& unseen) {
 
 }  // namespace
 
-std::vector<std::string> find_unseen(const std::string& run_id, std::uint64_t began) {
+std::vector<std::string> find_unseen(const std::string& run_id, std::uint64_t began,
+                                     const std::vector<std::string>& places) {
   const Sight sight = look_around();
   Table table;
   for (const Process& each : sight.processes) {
@@ -155,7 +181,9 @@ std::vector<std::string> find_unseen(const std::string& run_id, std::uint64_t be
   }
   const Handed own = find_server(table, ::getpid());
   std::map<pid_t, std::vector<pid_t>> handed_over;
+  const std::set<pid_t> callers = line_of(table, ::getpid());
   std::vector<pid_t> of_others;
+  std::vector<pid_t> at_places;
   std::vector<std::string> unseen;
   for (const auto& [pid, process] : table) {
     const auto mark = sight.marks.find(pid);
@@ -176,12 +204,17 @@ std::vector<std::string> find_unseen(const std::string& run_id, std::uint64_t be
                is_mine(pid)) {
       unseen.push_back("process " + std::to_string(pid) + " (" + command_of(pid, kLongestCommand) +
                        ") began after the run and hides its environment");
+    } else if (!callers.contains(pid) && is_mine(pid) && is_at(places, pid)) {
+      at_places.push_back(pid);
     }
   }
   for (const auto& [server, pids] : handed_over)
     unseen.push_back(describe(*table.at(server), pids));
   if (!of_others.empty())
     unseen.push_back(count_and_name(of_others, "of other users with the run's id"));
+  if (!at_places.empty())
+    unseen.push_back(count_and_name(
+        at_places, "without the run's id in the run's folder, or with the run's log as output"));
   add_hopper(unseen);
   if (!run_id.empty()) add_jobs_of_at(run_id, unseen);
   return unseen;

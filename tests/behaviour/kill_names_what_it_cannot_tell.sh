@@ -84,3 +84,12 @@ expect_error 'containerd-shim .*has 1 process that began after the run: [0-9]+ s
 expect_error 'conmon .*has 1 process that began after the run: [0-9]+ sleep 301'
 expect_no_error 'sleep 30[23]'
 expect_error "no process is left that is known to be the run's"
+
+# ---- a daemon that bears nothing of the run but its folder and its log: a person's program may look the same
+expect_exit 0 dtool run --json --runs_on h1 -- bash -c "(env -i setsid bash -c 'setsid sleep $tag.9 &' &); sleep 300"
+run_id=$(json 'd["run_id"]')
+eventually 10 on 1 pgrep -f "^sleep $tag.9\$"
+expect_exit 0 dtool kill --yes --delete --grace 1 "$run_id"
+expect_error "1 process without the run's id in the run's folder, or with the run's log as output: [0-9]+ sleep $tag.9; whether"
+expect_error "no process is left that is known to be the run's"
+on 1 pkill -f "^sleep $tag.9\$"

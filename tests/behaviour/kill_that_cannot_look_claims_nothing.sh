@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # `dtool kill` that cannot look at a host's processes says so, and keeps the killfile: where no more files can be opened, or where /proc
-# does not show processes. More processes than an argument list holds keep it from nothing.
+# does not show processes. More processes than an argument list holds keep it from nothing, and neither does a limit at which it can start
+# no program.
 source "$(dirname "$0")/harness.sh"
 needs_isolation
 lab 1
@@ -12,17 +13,11 @@ expect_exit 0 dtool run --json --runs_on h1 -- bash -c "trap '' HUP; exec sleep 
 run_id=$(json 'd["run_id"]')
 eventually 10 expect_process_with "$run_id"
 
-# With four open files, /proc can be listed, and no process in it can be looked at.
-echo 'ulimit -n 4' >"$profile"
-expect_exit 1 dtool kill --yes --delete --grace 1 "$run_id"
-expect_error 'processes cannot be looked at'
-expect_no_error 'none is left'
-expect_file "$HOME/.dtool/killfiles/$run_id.killfile"
-rm "$profile"
-# And with a /proc that shows no process, none can be found in it.
+# With a /proc that shows no process, none can be found in it.
 on 1 mount -t tmpfs tmpfs /proc
 expect_exit 1 dtool kill --yes --delete --grace 1 "$run_id"
 expect_error 'processes cannot be looked at'
+expect_no_error 'none is left'
 expect_file "$HOME/.dtool/killfiles/$run_id.killfile"
 on 1 umount /proc
 expect_process_with "$run_id"
@@ -40,3 +35,37 @@ expect_exit 0 dtool kill --yes --delete --grace 1 "$run_id"
 expect_error 'none is left$'
 expect_no_process_with "$run_id"
 expect_no_file "$HOME/.dtool/killfiles/$run_id.killfile"
+
+rm "$profile"
+
+# With four open files /proc can be read, and screen cannot be asked.
+expect_exit 0 dtool run --json --runs_on h1 -- sleep 518204$$
+run_id=$(json 'd["run_id"]')
+echo 'ulimit -n 4' >"$profile"
+expect_exit 1 dtool kill --yes --delete --grace 1 "$run_id"
+expect_error 'processes cannot be looked at'
+expect_no_error 'none is left'
+expect_file "$HOME/.dtool/killfiles/$run_id.killfile"
+rm "$profile"
+
+# At the host's limit of processes, where dtool-host runs and can start nothing, the run is ended first.
+limited=/sys/fs/cgroup/pids/$(basename "$work")
+if mkdir "$limited" 2>/dev/null; then
+  at_end 'rmdir "$limited"'
+  expect_exit 0 dtool run --json --runs_on h1 -- bash -c "trap '' TERM; sleep 518204$$ & wait"
+  run_id=$(json 'd["run_id"]')
+  eventually 10 expect_process_with "$run_id"
+  echo 1 >"$limited/pids.max"
+  echo "echo \$\$ >$limited/cgroup.procs" >"$profile"
+  expect_exit 1 dtool kill --yes --delete --grace 1 "$run_id"
+  expect_error 'cannot be looked at: no process can be made'
+  expect_no_error 'none is left'
+  eventually 10 expect_no_process_with "$run_id"
+  # Where not even dtool-host can start, the limit is named.
+  printf 'echo $$ >%s/cgroup.procs\ntrue | true\n' "$limited" >"$profile"
+  expect_exit 1 dtool kill --yes --delete --grace 1 "$run_id"
+  expect_error 'limit of processes'
+  rm "$profile"
+  expect_exit 0 dtool kill --yes --delete "$run_id"
+  expect_error 'none is left$'
+fi

@@ -178,7 +178,7 @@ void tell_metrics(const std::string& output, StatusAnswer& answer) {
 
 std::vector<std::string> look_at_gpus() {
   const ChildResult told =
-      run_program({"nvidia-smi", "--query-gpu=index,utilization.gpu,memory.used,memory.total",
+      try_program({"nvidia-smi", "--query-gpu=index,utilization.gpu,memory.used,memory.total",
                    "--format=csv,noheader,nounits"},
                   std::chrono::seconds(5));
   std::vector<std::string> gpus;
