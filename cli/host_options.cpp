@@ -241,7 +241,7 @@ void add_host_options(Options& command, HostOptions& options) {
       .group(kGroup);
   command
       .add_option("--hostfile", options.hostfile,
-                  "a file of hosts, in the form of Open MPI and DeepSpeed")
+                  "a file of hosts, in the form of Open MPI and DeepSpeed; - is standard input")
       .check(must_not_be_empty)
       .type_name("FILE")
       .group(kGroup);

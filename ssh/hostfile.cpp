@@ -40,6 +40,12 @@ int read_count(const std::string& key, const std::string& digits) {
 HostfileEntry read_entry(const std::vector<std::string>& words) {
   HostfileEntry entry;
   const std::string& name = words.front();
+  if (name.starts_with('[') && name.ends_with(']') && name.find(':') == name.npos) {
+    throw std::invalid_argument(fmt::format(
+        "{} is a group of an Ansible inventory\nhint: a hostfile has hosts alone, one a line; "
+        "groups stand in [groups] of dtool.toml",
+        name));
+  }
   if (name.find(',') != name.npos || (name.find('[') != name.npos && !name.starts_with('['))) {
     throw std::invalid_argument(fmt::format(
         "'{}' is not one host\nhint: a hostfile has a host a line; ranges and commas are for "
@@ -72,7 +78,9 @@ HostfileEntry read_entry(const std::vector<std::string>& words) {
 
 std::string read_text(const std::filesystem::path& file) {
   try {
-    std::string text = read_file(file);
+    std::string text = read_file(file == "-" ? "/dev/stdin" : file);
+    constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+    if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
     if (text.find('\0') != text.npos)
       throw std::invalid_argument(fmt::format("hostfile {} is not a text file", file.string()));
     return text;

@@ -17,9 +17,9 @@ struct HostfileEntry {
   std::optional<int> slots;  ///< processes on this host, from `slots=N` or `max_slots = N`
 };
 
-/// Reads a hostfile. Throws std::invalid_argument with `file:line:` and the fault: an unreadable
-/// file, no host in it, a malformed host, an unknown key, slots that are not a positive number, a
-/// host named twice.
+/// Reads a hostfile, `-` from standard input. Throws std::invalid_argument with `file:line:` and
+/// the fault: an unreadable file, no host in it, a malformed host, an unknown key, slots that are
+/// not a positive number, a host named twice.
 std::vector<HostfileEntry> read_hostfile(const std::filesystem::path& file);
 
 }  // namespace dtool::ssh

@@ -11,6 +11,7 @@
 #include "cli/launchers/all.h"
 #include "cli/run/listener.h"
 #include "cli/terminal_text.h"
+#include "ssh/host_pattern.h"
 
 namespace dtool::cli {
 
@@ -24,8 +25,15 @@ Targets Launcher::reach(const RunFlags& flags, const Settings& settings) const {
 
 std::string Launcher::started(const RunPlan& plan, const killfiles::Killfile& killfile) const {
   std::vector<ssh::Host> hosts;
-  for (const MachinePlan& machine : plan.machines) hosts.push_back(machine.host);
-  return fmt::format("started on {}; {}, seed {}, rank 0 listens on {}", fold_hosts(hosts),
+  std::vector<std::string> names;
+  for (const MachinePlan& machine : plan.machines) {
+    hosts.push_back(machine.host);
+    names.push_back(ssh::to_string(machine.host));
+  }
+  const std::string folded = fold_hosts(hosts);
+  const bool hides_order = ssh::expand(folded) != names;
+  return fmt::format("started on {}{}; {}, seed {}, rank 0 listens on {}", folded,
+                     hides_order ? ", machine 0 on " + names.front() : "",
                      counted(static_cast<std::size_t>(plan.world_size), "process"), plan.seed,
                      killfile.distributed_ip_and_port);
 }

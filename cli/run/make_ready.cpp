@@ -114,6 +114,20 @@ void note_log_out(const std::vector<Checked>& checked, Console& console) {
       fold_hosts(at_risk)));
 }
 
+/// Two names may lead to one machine, which then gets the processes of both.
+void note_one_machine_twice(const std::vector<Checked>& checked, Console& console) {
+  for (std::size_t i = 0; i < checked.size(); ++i) {
+    for (std::size_t before = 0; before < i; ++before) {
+      if (compare(checked[before].identity, checked[i].identity) != killfiles::Likeness::same)
+        continue;
+      console.note(fmt::format("{} and {} are one machine, which gets the processes of both",
+                               ssh::to_string(checked[before].result.host),
+                               ssh::to_string(checked[i].result.host)));
+      break;
+    }
+  }
+}
+
 /// `h[1-2]: PYTHONPATH=/x of the log-in does not count …`
 void note_left_out(const std::vector<Checked>& checked, Console& console) {
   std::map<std::string, std::vector<ssh::Host>> hosts;
@@ -291,6 +305,7 @@ bool send_code(PendingRun& run, RunReport& report, Console& console, ssh::Remote
   }
   if (!hosts.went_on) return false;
   note_log_out(hosts.checked, console);
+  note_one_machine_twice(hosts.checked, console);
   note_left_out(hosts.checked, console);
   note_log_in_shell(run.plan, console);
   if (!run.launcher->complete(console, run.flags, targets, hosts.checked, run.plan)) return false;

@@ -94,6 +94,17 @@ TEST_F(HostfileTest, RefusesSlotsThatAreNoPositiveNumber) {
   EXPECT_EQ(fault("red01 slots=3 max_slots=2"), "hosts:1: slots 3 is more than max_slots 2");
 }
 
+TEST_F(HostfileTest, LeavesOutAByteOrderMark) {
+  EXPECT_EQ(fault("\xef\xbb\xbfred01 slots=2\n"), "");
+}
+
+TEST_F(HostfileTest, NamesAGroupOfAnInventory) {
+  EXPECT_EQ(fault("[gpu]\nred01\n"),
+            "hosts:1: [gpu] is a group of an Ansible inventory\nhint: a hostfile has hosts alone, "
+            "one a line; groups stand in [groups] of dtool.toml");
+  EXPECT_EQ(fault("[::1]:22\n"), "");
+}
+
 TEST_F(HostfileTest, RefusesAHostNamedTwice) {
   EXPECT_EQ(fault("red01\nred02\n# again\nred01 slots=2\n"),
             "hosts:4: host 'red01' is named twice, first in line 1");
