@@ -221,6 +221,7 @@ asio::awaitable<bool> Session::try_key(ssh_key key, Deadline deadline) {
     return ssh_userauth_publickey(handle_.get(), nullptr, key);
   };
   const int rc = co_await repeat(call, SSH_AUTH_AGAIN, deadline);
+  is_partly_in_ = is_partly_in_ || rc == SSH_AUTH_PARTIAL;
   co_return rc == SSH_AUTH_SUCCESS;
 }
 
@@ -278,6 +279,12 @@ asio::awaitable<bool> Session::try_keys(IdentityCache& identities, std::vector<s
 HostError Session::not_let_in(const std::vector<std::string>& tried) const {
   const std::string list = tried.empty() ? std::string("no key, because none was found")
                                          : fmt::format("{}", fmt::join(tried, ", "));
+  if (is_connected() && is_partly_in_) {
+    return {Failure::not_authenticated,
+            fmt::format("user {} was not let in: the server took a key, and asks for a second "
+                        "factor",
+                        endpoint_.user)};
+  }
   if (is_connected()) {
     return {Failure::not_authenticated,
             fmt::format("user {} was not let in; tried {}", endpoint_.user, list),

@@ -119,6 +119,7 @@ class Session {
   ssh_counter_struct received_{};
   std::uint64_t shared_packets_ = 0;
   bool is_watched_ = false;
+  bool is_partly_in_ = false;        ///< the server took a key, and wants more
   bool is_silent_ = false;           ///< silent for so long that it counts as lost
   bool was_asked_ = false;           ///< since silent_since_
   std::uint64_t heard_packets_ = 0;  ///< up to silent_since_

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# docs/cli.md has every command, flag and --json field that dtool has, and no flag that it has not.
+# docs/cli.md has every command, flag and --json field that dtool has, and no flag that it has not. docs/configuration.md says of every
+# keyword of `ssh -G` whether it counts.
 source "$(dirname "$0")/harness.sh"
 page=$source_folder/docs/cli.md
 
@@ -71,3 +72,7 @@ expect_exit 0 dtool completion bash --json
 expect_documented_fields
 expect_exit 0 dtool kill --all --delete --json
 expect_documented_fields
+
+while read -r keyword _; do
+  grep -qiE "\`[^\`]*\b$keyword\b" "$source_folder/docs/configuration.md" || fail "docs/configuration.md: the keyword $keyword of ssh is not there"
+done < <(ssh -G -F none host)

@@ -34,6 +34,10 @@ for program in libssh ssh; do
   expect_error 'the server opens no session: '
   expect_error 'hint: .*MaxSessions 0'
 done
+fault restart-sshd h1 -o AuthenticationMethods=publickey,password -o PasswordAuthentication=yes -o PermitRootLogin=yes
+expect_exit 1 dtool command --runs_on h1 --command true
+expect_error 'took a key, and asks for a second factor'
+expect_error 'hint: .*--ssh_program ssh'
 fault restart-sshd h1
 
 # ---- a caller that ignores SIGCHLD
