@@ -205,7 +205,7 @@ asio::awaitable<int> Fleet::execute(FleetRound& round, std::size_t index, Connec
       opened.input = command.input;
       return opened;
     };
-    co_return co_await run_host_program(connection, std::move(open_streams),
+    co_return co_await run_host_program(reactor_, connection, std::move(open_streams),
                                         round.results[index].log_in_said, deadline);
   }
   streams.input = command.input;
@@ -230,7 +230,7 @@ asio::awaitable<int> Fleet::execute_with_shared_input(FleetRound& round, std::si
   std::exception_ptr failure;
   try {
     if (command.run_by == RunBy::host_program) {
-      exit_code = co_await run_host_program(connection, open_streams,
+      exit_code = co_await run_host_program(reactor_, connection, open_streams,
                                             round.results[index].log_in_said, deadline);
     } else {
       CommandStreams opened = open_streams();

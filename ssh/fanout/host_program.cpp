@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <chrono>
+#include <exception>
 #include <utility>
 
 #include "ssh/fanout/host_program_names.h"
@@ -26,6 +28,11 @@ namespace dtool::ssh {
 namespace {
 
 constexpr std::string_view kMissing = "dtool-host needed on ";
+/// What the line says before it starts the program.
+constexpr std::string_view kBegins = "dtool-host begins\n";
+/// After this long without a greeting the program is of no use: `status` waits for 20 s in all, and
+/// a busy host takes a second.
+constexpr std::chrono::seconds kLongestSilence{15};
 constexpr std::string_view kHasGzip = " with gzip";
 constexpr std::size_t kLongestNoise = 1U << 20U;  // of a log-in shell, before the program speaks
 
@@ -119,8 +126,16 @@ class Gate {
 
   bool is_open() const { return is_open_; }
 
-  /// The text before the greeting; all text, if there was no greeting.
-  std::string noise() const { return held_.substr(0, held_.find(host::kGreeting)); }
+  /// Whether the line has started the program.
+  bool has_begun() const { return held_.find(kBegins) != held_.npos; }
+
+  /// The text before the greeting, but the line's own; all text, if there was no greeting.
+  std::string noise() const {
+    std::string text = held_.substr(0, held_.find(host::kGreeting));
+    const std::size_t at = text.rfind(kBegins);
+    if (at != text.npos) text.erase(at, kBegins.size());
+    return text;
+  }
 
   /// The beginning of standard error.
   const std::string& errors() const { return errors_; }
@@ -142,6 +157,53 @@ class Gate {
   std::string errors_;
   bool is_open_ = false;
 };
+
+/// One command whose program may be started and never greet.
+struct Watch {
+  Connection& connection;
+  const Gate& gate;
+  asio::steady_timer timer;
+  bool is_over = false;
+  bool was_silent = false;
+};
+
+/// Counts its own looks: this process may have stood still, and the greeting be there.
+asio::awaitable<void> end_if_silent(Reactor& reactor, Watch& watch) {
+  std::chrono::seconds silence{0};
+  while (!watch.is_over && !watch.gate.is_open() && silence < kLongestSilence) {
+    constexpr std::chrono::seconds kPause{1};
+    watch.timer.expires_after(kPause);
+    co_await reactor.wait_for(watch.timer);
+    if (watch.gate.has_begun()) silence += kPause;
+  }
+  if (watch.is_over || watch.gate.is_open()) co_return;
+  watch.was_silent = true;
+  watch.connection.abandon();
+}
+
+asio::awaitable<int> execute(Reactor& reactor, Connection& connection, const Gate& gate,
+                             std::string line, CommandStreams streams, Deadline deadline) {
+  Watch watch{connection, gate, asio::steady_timer(reactor.context())};
+  TaskGroup watching(reactor);
+  watching.spawn(end_if_silent(reactor, watch));
+  int exit_code = -1;
+  std::exception_ptr failure;
+  try {
+    exit_code = co_await connection.execute(std::move(line), std::move(streams), deadline);
+  } catch (...) {  // whatever it is, the group must end first
+    failure = std::current_exception();
+  }
+  watch.is_over = true;
+  watch.timer.cancel();
+  co_await watching.join();
+  if (watch.was_silent)
+    throw HostError(Failure::host_program,
+                    fmt::format("dtool-host was started on it, and said nothing for {} seconds",
+                                kLongestSilence.count()),
+                    "delete .dtool/host in the home folder there: dtool brings it again");
+  if (failure) std::rethrow_exception(failure);
+  co_return exit_code;
+}
 
 asio::awaitable<void> bring(Connection& connection, std::string system, Deadline deadline) {
   const bool has_gzip = system.ends_with(kHasGzip);
@@ -214,16 +276,18 @@ std::string host_program_line(Damaged damaged) {
   return fmt::format(
       "exec sh -c 'h=${{HOME:-/}}/.dtool/host; {}{}"
       "{}case $(uname -m) in {}esac; "
-      "for s; do p=$h/$s/dtool-host; is \"$p\" && {}exec \"$p\" serve; done; "
+      "serve() {{ echo {}; exec \"$p\" serve; }}; "
+      "for s; do p=$h/$s/dtool-host; is \"$p\" && {}serve; done; "
       "{}for d in {}; do for s; do p=$d/$s/dtool-host; "
-      "is \"$p\" && own \"$d\" && {}exec \"$p\" serve; done; done; "
+      "is \"$p\" && own \"$d\" && {}serve; done; done; "
       "g=; (echo | gzip -c) >/dev/null 2>&1 && g=\"{}\"; echo \"{}$(uname -sm)$g\"; exit {}' "
       "dtool{}",
-      kIs, removes ? kWhole : "", removes ? "" : kIfBoth, by_machine, removes ? "whole && " : "",
-      kOwn, kFolders, removes ? "whole && " : "", kHasGzip, kMissing, kHostProgramMissing, names);
+      kIs, removes ? kWhole : "", removes ? "" : kIfBoth, by_machine,
+      kBegins.substr(0, kBegins.size() - 1), removes ? "whole && " : "", kOwn, kFolders,
+      removes ? "whole && " : "", kHasGzip, kMissing, kHostProgramMissing, names);
 }
 
-asio::awaitable<int> run_host_program(Connection& connection,
+asio::awaitable<int> run_host_program(Reactor& reactor, Connection& connection,
                                       std::function<CommandStreams()> open_streams,
                                       std::string& log_in_said, Deadline deadline) {
   Damaged damaged = Damaged::is_started;
@@ -235,7 +299,7 @@ asio::awaitable<int> run_host_program(Connection& connection,
     };
     std::string line = host_program_line(damaged);
     const int exit_code =
-        co_await connection.execute(std::move(line), std::move(streams), deadline);
+        co_await execute(reactor, connection, gate, std::move(line), std::move(streams), deadline);
     log_in_said = gate.noise();
     if (gate.is_open()) co_return exit_code;
     const std::string missing_on = gate.missing_on();

@@ -22,9 +22,10 @@ inline constexpr int kHostProgramMissing = 75;
 HostError not_begun(int exit_code, const std::string& out, const std::string& errors);
 
 /// Runs host_program_line() over the connection. A program that ends before it speaks may be
-/// damaged: if it is, it is brought again. `open_streams` gives the command's streams, once for
+/// damaged: if it is, it is brought again. One that is started and does not speak fails, and the
+/// connection with it. `open_streams` gives the command's streams, once for
 /// each try. `log_in_said` takes the output that came before the program spoke. Throws HostError.
-asio::awaitable<int> run_host_program(Connection& connection,
+asio::awaitable<int> run_host_program(Reactor& reactor, Connection& connection,
                                       std::function<CommandStreams()> open_streams,
                                       std::string& log_in_said, Deadline deadline);
 

@@ -162,7 +162,7 @@ asio::awaitable<void> TerminalLink::Work::ask(Command request, HostResult& resul
   };
   const Deadline deadline = after(std::chrono::minutes(1));
   result.host_key = connection_->host_key();
-  result.exit_code = co_await run_host_program(*connection_, std::move(open_streams),
+  result.exit_code = co_await run_host_program(reactor_, *connection_, std::move(open_streams),
                                                result.log_in_said, deadline);
 }
 

@@ -34,6 +34,14 @@ done
 on h1 sh -c "rm $first && mkdir $first"
 expect_exit 0 dtool status
 on h1 test -f "$first"
+# One that is started and says nothing.
+printf '#!/bin/sh\nexec sleep 600\n' >"$DTOOL_LAB_FOLDER/host1/$first"
+on h1 chmod 700 "$first"
+SECONDS=0
+expect_exit 1 timeout 100 "$DTOOL" status
+expect_output 'dtool-host was started on it, and said nothing for 15 seconds$'
+((SECONDS < 40)) || fail "it took $SECONDS s"
+on h1 rm "$first"
 end_all
 
 # A version that no start has used for 30 days goes with the next start, unless a process runs it; a younger one stays.

@@ -76,7 +76,7 @@ TEST(HostProgramLine, AFolderOfTheUsersOwnIsUsed) {
   const TemporaryVariable home_variable("HOME", home.path());
   const TemporaryVariable folder("XDG_RUNTIME_DIR", fallback.path());
   put_program(fallback.path(), "#!/bin/sh\necho found\n");
-  EXPECT_EQ(run_line(), "found\n");
+  EXPECT_EQ(run_line(), "dtool-host begins\nfound\n");
 }
 
 TEST(HostProgramLine, AnotherUsersFolderIsNotTakenForTheUsersThatALinkInItsPlaceLeadsTo) {
