@@ -37,23 +37,27 @@ std::string program_of(const std::filesystem::path& file) {
   return {};
 }
 
-/// toml++ 3.3 writes a line end or a tab in a key as it is, and cannot read such a key back.
-void refuse_controls(std::string_view key, const std::string& source) {
-  const auto is_control = [](unsigned char each) { return each < ' ' || each == 0x7f; };
-  if (std::ranges::none_of(key, is_control)) return;
-  throw UsageError(fmt::format("{}: the key '{}' has a control character", source,
-                               printable(key, Kept::nothing)),
-                   "a key is one line of printable characters");
+/// toml++ 3.3 writes a line end, a tab or an apostrophe in a key as it is, and cannot read such a
+/// key back, or reads another one.
+void refuse_unwritable(std::string_view key, const std::string& source) {
+  const auto is_unwritable = [](unsigned char each) {
+    return each < ' ' || each == 0x7f || each == '\'';
+  };
+  const auto found = std::ranges::find_if(key, is_unwritable);
+  if (found == key.end()) return;
+  throw UsageError(fmt::format("{}: the key '{}' has {}", source, printable(key, Kept::nothing),
+                               *found == '\'' ? "an apostrophe" : "a control character"),
+                   "a key is one line of printable characters without apostrophes");
 }
 
-void refuse_controls_in(const toml::node& node, const std::string& source) {
+void refuse_unwritable_in(const toml::node& node, const std::string& source) {
   if (const toml::table* table = node.as_table()) {
     for (const auto& [key, value] : *table) {
-      refuse_controls(key.str(), source);
-      refuse_controls_in(value, source);
+      refuse_unwritable(key.str(), source);
+      refuse_unwritable_in(value, source);
     }
   } else if (const toml::array* array = node.as_array()) {
-    for (const toml::node& each : *array) refuse_controls_in(each, source);
+    for (const toml::node& each : *array) refuse_unwritable_in(each, source);
   }
 }
 
@@ -72,7 +76,7 @@ toml::table parse_toml(const std::string& text, const std::filesystem::path& fil
                      "an experiment is a TOML file; a program goes after --: dtool run -- PROGRAM");
   }
   toml::table table = toml::parse(text);
-  refuse_controls_in(table, file.string());
+  refuse_unwritable_in(table, file.string());
   return table;
 }
 
@@ -157,7 +161,7 @@ Json nested(const std::string& dotted, const Json& value) {
 void merge(toml::table& table, const Json& json, const std::string& path) {
   for (const auto& [key, value] : json.items()) {
     const std::string here = path.empty() ? key : path + "." + key;
-    refuse_controls(here, "--config_kwargs");
+    refuse_unwritable(here, "--config_kwargs");
     const std::size_t dot = key.find('.');
     if (dot != key.npos && !table.contains(key) && table[key.substr(0, dot)].is_table())
       throw UsageError(fmt::format("--config_kwargs: there is no key '{}'", key),

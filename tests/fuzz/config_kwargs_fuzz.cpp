@@ -22,7 +22,8 @@ TEST(Fuzz, ConfigKwargsMakeAnExperimentThatCanBeReadOrAreRefused) {
       {"{",       "}",    "[",          "]",       ",",
        ":",       "\"",   "\\",         "\\u0000", "\\n",
        "\\ud800", "null", "1e400",      "-0",      "18446744073709551615",
-       "\xff",    "ü",    "\"train\":", "true",    " "});
+       "\xff",    "ü",    "\"train\":", "true",    " ",
+       "'"});
   const Tally tally = feed<cli::UsageError>(mutator, 5'000, [&](const std::string& text) {
     const cli::ExperimentText experiment = cli::read_experiment(file, text, 1);
     const toml::table once = toml::parse(experiment.toml);

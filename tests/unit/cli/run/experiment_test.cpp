@@ -85,16 +85,22 @@ TEST_F(ExperimentTest, KeysAndStringsOfAnyCharactersArrive) {
   EXPECT_EQ(merged(R"({"a":"\n\nx\r\n"})")["a"].value<std::string>(), "\n\nx\r\n");
 }
 
-TEST_F(ExperimentTest, AKeyWithAControlCharacterIsNamed) {
-  const auto refusal = [](const std::string& source, const std::string& key) {
-    return source + ": the key '" + key +
-           "' has a control character\nhint: a key is one line of printable characters";
+TEST_F(ExperimentTest, AKeyThatCannotBeWrittenIsNamed) {
+  const auto refusal = [](const std::string& source, const std::string& key,
+                          const std::string& what = "a control character") {
+    return source + ": the key '" + key + "' has " + what +
+           "\nhint: a key is one line of printable characters without apostrophes";
   };
   EXPECT_EQ(fault(R"({"trai\n":{"epochs":3}})"), refusal("--config_kwargs", "trai\\x0a"));
   EXPECT_EQ(fault(R"({"train":{"a\u007f":3}})"), refusal("--config_kwargs", "train.a\\x7f"));
   EXPECT_EQ(fault(R"({"a":[{"\tb":{}}]})"), refusal("--config_kwargs", "a.\\x09b"));
   const std::string other = folder.write("other.toml", "[[a]]\n\"b\\n\" = 1\n").string();
   EXPECT_EQ(fault_of_file(other, ""), refusal(other, "b\\x0a"));
+  // Found by libFuzzer.
+  EXPECT_EQ(fault(R"({"trai'":{"epmch[s":3}})"),
+            refusal("--config_kwargs", "trai'", "an apostrophe"));
+  const std::string quoted = folder.write("quoted.toml", "\"'a'\" = 1\n").string();
+  EXPECT_EQ(fault_of_file(quoted, ""), refusal(quoted, "'a'", "an apostrophe"));
 }
 
 TEST_F(ExperimentTest, ATableIsNotReplacedByAValue) {
