@@ -69,3 +69,20 @@ if mkdir "$limited" 2>/dev/null; then
   expect_exit 0 dtool kill --yes --delete "$run_id"
   expect_error 'none is left$'
 fi
+
+# A user at the limit of ulimit -u, for whom sshd itself can start no shell.
+{ cat /etc/passwd; echo 'limited:x:41234:41234::/root/limited:/bin/bash'; } >"$work/passwd"
+on 1 mount --bind "$work/passwd" /etc/passwd
+chmod 711 "$DTOOL_LAB_FOLDER/host1/root"
+# shellcheck disable=SC2016
+on 1 bash -c 'mkdir -p limited/.ssh; cp -r .ssh/. limited/.ssh; chown -R 41234:41234 limited; prlimit --pid "$(pgrep -o -x sshd)" --nproc=14:14'
+# shellcheck disable=SC2016
+expect_exit 0 dtool run --json --runs_on limited@h1 -- bash -c 'for ((i = 0; i < 20; i++)); do sleep 300 & done; wait'
+run_id=$(json 'd["run_id"]')
+is_full() { (($(on 1 pgrep -u 41234 | wc -l) > 12)); }
+eventually 10 is_full
+expect_exit 1 dtool kill --yes "$run_id"
+expect_error 'the server starts no command'
+expect_error 'hint: is the host at a limit of processes \(ulimit -u'
+on 1 pkill -KILL -u 41234
+eventually 10 dtool kill --yes --delete "$run_id"
