@@ -100,6 +100,16 @@ expect_exit 0 timeout 60 "$DTOOL" kill bash_told --yes --delete
 expect_equal 'r0: bye 0,r1: bye 1' "$(on 1 sh -c "cat here/experiment_output/*told*/machine0.log" | grep bye | sort | paste -sd,)"
 expect_equal '' "$(on 1 pgrep -x dtool-host || true)"
 
+# It is killed together with the process that starts it again: the log says where the lines are.
+# shellcheck disable=SC2016
+expect_exit 0 dtool run --quiet --runs_on h1 --nproc_per_node 2 --extra_tag both -- bash -c 'echo early; sleep 5'
+begun() { expect_exit 0 dtool logs && expect_equal 2 "$(grep -c ': early$' "$out")"; }
+eventually 20 begun
+# shellcheck disable=SC2046
+on 1 kill -KILL $(on 1 pgrep -f 'dtool-host ranks')
+told() { expect_exit 0 dtool logs && grep -q "the ranks' last lines may be in .*/machine0\.ranks alone: the processes that put them here were killed$" "$out"; }
+eventually 20 told
+
 # One process a machine: nothing changes, and its lines are its rank's.
 # shellcheck disable=SC2016
 expect_exit 0 dtool run --follow --quiet --runs_on "$DTOOL_LAB_HOSTS" --extra_tag single -- bash -c 'echo "r9: as it is $RANK"'

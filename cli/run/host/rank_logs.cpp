@@ -24,6 +24,9 @@ constexpr Time kForSettling = 2s;
 constexpr Time kForFinishing = 5s;
 /// Beyond it something ends the merging process each time.
 constexpr int kMostStarts = 100;
+/// A file in the run's folder, with the first rank behind it: the merging process holds its lock,
+/// and deletes it when all is in the log.
+constexpr const char* kMerging = "merging.";
 
 }  // namespace
 
@@ -81,6 +84,8 @@ void RankLogs::start_merging() {
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return tell_lack();
   channel_ = Descriptor(ends[0]);
   Descriptor other(ends[1]);
+  const std::string mark = state_ + "/" + kMerging + std::to_string(ranks_.front());
+  const Descriptor lock = lock_file(mark, 0);
   merging_ = ::fork();
   if (merging_ == -1) tell_lack();
   if (merging_ != 0) return;
@@ -93,6 +98,7 @@ void RankLogs::start_merging() {
   const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   for (const int each : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nothing, each);
   merge_lines(std::move(sources), ranks_, std::move(log), std::move(other), *progress_);
+  ::unlink(mark.c_str());
   ::_exit(0);
 }
 
@@ -132,6 +138,17 @@ void RankLogs::finish() {
        keep()) {
     host::pause(20ms);
     channel_ = Descriptor();
+  }
+}
+
+void tell_unmerged(const std::string& state, const std::string& log) {
+  for (const std::string& name : list_folder(state)) {
+    const std::string mark = state + "/" + name;
+    constexpr int kForItsEnd = 200;  // milliseconds
+    if (!name.starts_with(kMerging) || !lock_file(mark, kForItsEnd).is_open()) continue;
+    ::unlink(mark.c_str());
+    say_in_log(log, "the ranks' last lines may be in " + rank_folder(state) +
+                        " alone: the processes that put them here were killed");
   }
 }
 

@@ -68,4 +68,9 @@ class RankLogs {
   int starts_ = 0;
 };
 
+/// For the session, when the processes have ended: says in the log if lines of ranks may be in
+/// their files alone, since the merging process was killed together with the one that would replace
+/// it.
+void tell_unmerged(const std::string& state, const std::string& log);
+
 }  // namespace dtool::host

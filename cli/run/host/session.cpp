@@ -12,6 +12,7 @@
 #include <stdexcept>
 
 #include "cli/run/host/job.h"
+#include "cli/run/host/rank_logs.h"
 #include "cli/run/host/supervised_session.h"
 #include "cli/run/host/supervision.h"
 #include "ssh/host/child.h"
@@ -87,6 +88,7 @@ int run_once(const std::string& log) {
   while (!(ended = wait_for_child(script, 1s))) note_log_time(".");
   const int code = *ended;
   note_log_time(".");
+  tell_unmerged(".", log);
   record_end(code);
   return code;
 }

@@ -19,6 +19,7 @@
 #include "cli/run/host/last_words.h"
 #include "cli/run/host/limits.h"
 #include "cli/run/host/machine.h"
+#include "cli/run/host/rank_logs.h"
 #include "cli/run/host/report_link.h"
 #include "cli/run/host/report_port.h"
 #include "cli/run/host/watch.h"
@@ -72,7 +73,10 @@ class SupervisedSession : public Effects {
   std::optional<std::uint64_t> count_out_of_memory_kills() override;
   void say(const std::string& line) override { say_in_log(log_, line); }
   void note(const std::string& file, const std::string& line) override;
-  void record_end(int code) override { host::record_end(code); }
+  void record_end(int code) override {
+    tell_unmerged(".", log_);
+    host::record_end(code);
+  }
   void tell(const Report& report) override;
 
  private:
@@ -126,6 +130,7 @@ bool SupervisedSession::start_script(int attempt, const std::vector<int>& places
   if (attempt != 0) {
     lock = lock_file("lock", 30'000);
     if (exists("killed")) return false;
+    tell_unmerged(".", log_);
   }
   attempt_ = attempt;
   ::unlink("stopped_rank");

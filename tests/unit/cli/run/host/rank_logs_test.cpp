@@ -103,6 +103,28 @@ TEST_F(RankLogsTest, OneThatIsKilledWhileAllHaveEndedIsReplacedToo) {
   EXPECT_EQ(read_file(log), "r0: last words\n");
 }
 
+TEST_F(RankLogsTest, WhereNobodyReplacesItTheSessionSaysWhereTheLastLinesAre) {
+  tell_unmerged(state, log);
+  EXPECT_FALSE(std::filesystem::exists(log) && !read_file(log)->empty()) << "it is at work";
+  write(0, "last words\n");
+  const std::vector<pid_t> processes = merging();
+  ASSERT_EQ(processes.size(), 1U);
+  ::kill(processes[0], SIGKILL);
+  while (!merging().empty()) host::pause(std::chrono::milliseconds(1));
+  for (int i = 0; i < 2; ++i) tell_unmerged(state, log);
+  const std::string said = read_file(log).value_or("");
+  const std::size_t at = said.find("the ranks' last lines may be in ");
+  EXPECT_NE(at, said.npos) << said;
+  EXPECT_EQ(said.find("the ranks'", at + 1), said.npos) << said;
+}
+
+TEST_F(RankLogsTest, OneThatHasPutAllThereLeavesNothingToSay) {
+  write(1, "all\n");
+  end();
+  tell_unmerged(state, log);
+  EXPECT_EQ(read_file(log), "r1: all\n");
+}
+
 TEST_F(RankLogsTest, KilledAtAnyMomentOfAFloodItLosesNothing) {
   constexpr int kLines = 60'000;
   constexpr int kKills = 40;  // fewer than keep() allows
