@@ -65,6 +65,7 @@ if(DTOOL_TESTS)
     tests/unit/cli/shell/completion_test.cpp
     tests/unit/cli/terminal_text_test.cpp
     tests/unit/cli/watch/cause_test.cpp
+    tests/unit/cli/watch/host/status_test.cpp
     tests/unit/cli/watch/list_table_test.cpp
     tests/unit/cli/watch/machine_status_test.cpp
     tests/unit/cli/watch/run_states_test.cpp
@@ -88,6 +89,7 @@ if(DTOOL_TESTS)
     tests/unit/ssh/fanout/remote_shell_test.cpp
     tests/unit/ssh/fleet_test.cpp
     tests/unit/ssh/host/earlier_failure_test.cpp
+    tests/unit/ssh/host/explaining_line_test.cpp
     tests/unit/ssh/host/files_test.cpp
     tests/unit/ssh/host/frames_test.cpp
     tests/unit/ssh/host/members_test.cpp

@@ -48,6 +48,7 @@ set(DTOOL_HOST_SOURCES
   ssh/host/channel.cpp
   ssh/host/child.cpp
   ssh/host/earlier_failure.cpp
+  ssh/host/explaining_line.cpp
   ssh/host/files.cpp
   ssh/host/frames.cpp
   ssh/host/holder.cpp

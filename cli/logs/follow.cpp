@@ -94,8 +94,8 @@ class LastLines : public ssh::Events {
   std::vector<Machine> machines_;
 };
 
-/// The trainer and the supervision repeat their message about the whole run on every machine, word
-/// for word: it is shown once.
+/// The trainer repeats its message about the whole run on every machine, word for word: it is shown
+/// once. The supervision's comes last, from the caller.
 class RunLogs : public FollowedLogs {
  public:
   RunLogs(Console& console, const killfiles::Killfile& run)
@@ -103,11 +103,12 @@ class RunLogs : public FollowedLogs {
 
  private:
   void show(const std::vector<std::size_t>& machines, std::string_view line) override {
-    if (const auto cause = cause_in(shared_part(machines.front(), line))) {
+    const std::string_view said = shared_part(machines.front(), line);
+    if (said.starts_with(kFailurePrefix)) return hear(said);
+    if (const auto cause = cause_in(said)) {
       const auto [at, is_new] = said_by_.try_emplace(std::string(*cause), machines.front());
       if (!is_new && at->second != machines.front()) {
-        hear(shared_part(machines.front(), line));
-        return;
+        return hear(said);
       }
     }
     FollowedLogs::show(machines, line);
@@ -150,7 +151,7 @@ FollowedRun follow_logs(Console& console, ssh::Remote& remote,
                         const killfiles::Killfile& killfile) {
   RunLogs logs(console, killfile);
   std::vector<ssh::HostResult> results = logs.read(remote);
-  return {std::move(results), logs.cause(), logs.is_cause_shown()};
+  return {std::move(results), logs.cause()};
 }
 
 }  // namespace dtool::cli

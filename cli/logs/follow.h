@@ -23,7 +23,6 @@ std::vector<ssh::HostResult> follow_last_lines(Console& console, ssh::Remote& re
 struct FollowedRun {
   std::vector<ssh::HostResult> results;  ///< the jobs' exit codes, one a machine
   std::string cause;                     ///< why the run failed, or empty
-  bool is_cause_shown = false;           ///< beside the messages about the work
 };
 
 /// Prints the logs of all machines as they grow; each line begins with its machine. The cause,

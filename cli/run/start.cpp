@@ -61,7 +61,7 @@ enum class Curves { no, yes };
 
 int follow_on(Console& console, ssh::Remote& remote, const killfiles::Killfile& killfile,
               Curves curves, RunReport& report) {
-  const auto [results, cause, is_cause_shown] = follow_logs(console, remote, killfile);
+  const auto [results, cause] = follow_logs(console, remote, killfile);
   if (remote.interrupted()) {
     console.note(fmt::format("end it with: dtool kill {}", killfile.run_id));
     return kInterrupted;
@@ -75,7 +75,6 @@ int follow_on(Console& console, ssh::Remote& remote, const killfiles::Killfile& 
                              console.styled_error(Style::bold, killfile.run_id),
                              fold_hosts(remote.hosts())));
   report.keep_cause(cause);
-  if (!cause.empty() && !is_cause_shown) console.fail("the cause: " + cause);
   const bool is_on_one = machines_by_host(remote.hosts(), killfile).size() == 1;
   std::filesystem::path outputs = killfile.machines.front().output_folder;
   // A run for each of several seeds has their folders side by side.
@@ -84,6 +83,8 @@ int follow_on(Console& console, ssh::Remote& remote, const killfiles::Killfile& 
   if (has_curves) console.note(fmt::format("curves:  dtool plot {}", killfile.run_id));
   console.note(fmt::format("outputs: {}{}\nforget:  dtool kill {} --delete", outputs.string(),
                            is_on_one ? "" : " on each", killfile.run_id));
+  if (!cause.empty() && !is_well)
+    console.fail(console.styled_error(Style::red, "the cause: " + cause));
   return exit_code_of(results, remote);
 }
 

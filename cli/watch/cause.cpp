@@ -89,16 +89,15 @@ bool comes_before(const MachineStatus& one, const MachineStatus& other) {
   return one.ended_s_ago.value_or(0) > other.ended_s_ago.value_or(0);
 }
 
-}  // namespace
-
-std::optional<RunCause> cause_of(const std::vector<MachineStatus>& machines) {
+/// Without the lines.
+std::optional<RunCause> find_cause(const std::vector<MachineStatus>& machines) {
   const MachineStatus* first = nullptr;
   for (const MachineStatus& each : machines) {
     if (each.is_well()) continue;
     if (first == nullptr || comes_before(each, *first)) first = &each;
   }
   if (first == nullptr) return std::nullopt;
-  RunCause cause{describe_failure(*first), first->last_lines, first->id};
+  RunCause cause{describe_failure(*first), {}, first->id, first->failed_rank};
   // A cause that was found on the machine is better than one guessed from outside, except for runs
   // that a user ended.
   if (first->state == MachineState::killed) return cause;
@@ -125,6 +124,17 @@ std::optional<RunCause> cause_of(const std::vector<MachineStatus>& machines) {
   }
   if (!first->full_disk.empty())
     cause.text += fmt::format(" (its disk at {} is full)", first->full_disk);
+  return cause;
+}
+
+}  // namespace
+
+std::optional<RunCause> cause_of(const std::vector<MachineStatus>& machines) {
+  std::optional<RunCause> cause = find_cause(machines);
+  if (!cause) return cause;
+  const auto at = std::ranges::find(machines, cause->machine, &MachineStatus::id);
+  cause->lines = at->last_lines;
+  cause->where = (cause->rank ? fmt::format("rank {} on ", *cause->rank) : "") + name_of(*at);
   return cause;
 }
 

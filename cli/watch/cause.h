@@ -14,9 +14,10 @@ namespace dtool::cli {
 /// Why a run failed.
 struct RunCause {
   std::string text;                ///< one line that names the machine
-  std::vector<std::string> lines;  ///< last lines of that machine's log
+  std::vector<std::string> lines;  ///< the last of that rank, or of that machine's log
   int machine = 0;                 ///< its id
   std::optional<int> rank = {};    ///< the rank that failed first, if it is known
+  std::string where = {};          ///< `rank 3 on machine 1 (h2)`: whose lines they are
 };
 
 /// The cause that the run's supervision found, else the trainer's own message, else the machine

@@ -89,7 +89,7 @@ struct MachineStatus {
   std::optional<std::int64_t> memory_bytes;  ///< resident; shared pages count in each process
   std::vector<GpuUse> gpus;
   std::string last_line;                ///< of the log, without control characters
-  std::vector<std::string> last_lines;  ///< of a failed machine: a few, in their order
+  std::vector<std::string> last_lines;  ///< of the rank that failed, else of a failed machine
   std::string cause;  ///< why the run failed, found by the run's supervision; or empty
   std::optional<int> cause_machine;               ///< that the cause names; or unknown
   std::optional<int> cause_rank;                  ///< likewise

@@ -118,6 +118,7 @@ std::vector<std::string> headlines(const Console& console, const killfiles::Kill
   if (!killfile.rerun_of.empty()) lines.push_back(fit("repeats " + killfile.rerun_of, 0));
   if (const auto cause = cause_of(machines)) {
     lines.push_back(console.styled(Style::red, "cause:") + fit(" " + cause->text, 6));
+    if (!cause->lines.empty()) lines.push_back(fit("the last lines of " + cause->where + ":", 0));
     for (const std::string& line : cause->lines) lines.push_back(fit("  | " + line, 0));
   }
   for (const std::string& note : supervision_notes(killfile, machines))

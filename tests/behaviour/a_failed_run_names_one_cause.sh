@@ -33,13 +33,14 @@ end_of_run() {
 
 last_line_on() { fault exec "h$1" bash -c 'tail -n 1 "$(ls -t ~/.dtool/runs/'"$run_id"'/machine*/log | head -n 1)"'; }
 
-# expect_cause PATTERN HOST...: the last line of each of these hosts' logs, and one line of the followed output.
+# expect_cause PATTERN HOST...: the last line of each of these hosts' logs, and the end of what is followed.
 expect_cause() {
   local cause host
   cause=$(last_line_on "$2")
   [[ $cause =~ ^dtool:\ the\ run\ failed:\ $1$ ]] || fail "the log ends with '$cause', not '$1'"
   for host in "${@:2}"; do expect_equal "$cause" "$(last_line_on "$host")"; done
-  expect_equal 1 "$(grep -cF "$cause" "$out")"
+  expect_equal 1 "$(grep -cF "dtool: the cause: ${cause#dtool: the run failed: }" "$err")"
+  ! grep -qF "$cause" "$out" || fail 'the cause stands among the logs, too'
 }
 
 start_run killed

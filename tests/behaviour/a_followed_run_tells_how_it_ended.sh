@@ -22,9 +22,10 @@ expect_error "^  ${address[1]}: exit code 7"
 expect_exit 1 timeout 60 "$DTOOL" run --json --follow --runs_on "$DTOOL_LAB_HOSTS" -- bash -c "$fails"
 expect_equal '1 7' "$(json '"%d %d" % (d["exit_code"], d["failures"][0]["exit_code"])')"
 
-# Where the logs and the messages about the work go to one place, the cause stands there once.
+# The cause stands there once, and last.
 timeout 60 "$DTOOL" run --follow --runs_on "$DTOOL_LAB_HOSTS" -- bash -c "$fails" >"$work/both" 2>&1 </dev/null || true
 expect_equal 1 "$(grep -Ec 'the run failed: |the cause: ' "$work/both")"
+[[ $(tail -n 1 "$work/both") =~ ^dtool:\ the\ cause:\ rank\ 1\ on\ machine\ 1\ .*:\ why\ it\ failed$ ]] || fail "the last line is '$(tail -n 1 "$work/both")'"
 
 # One of two processes fails: the other, deaf to TERM, is ended, and the exit code is the failing one's.
 # shellcheck disable=SC2016

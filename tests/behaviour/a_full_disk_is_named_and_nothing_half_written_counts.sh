@@ -65,7 +65,7 @@ on h2 umount /root/.dtool
 # Writing a checkpoint: there is room for two and a half.
 disk h1 /root/out 1200k
 expect_exit 1 timeout 100 "$DTOOL" run digits --follow --seed 3 --runs_on "$DTOOL_LAB_HOSTS" --output_dir /root/out
-expect_output 'dtool: the run failed: rank 0 on machine 0 .* cannot write /root/out/.*: No space left on device'
+expect_error 'the cause: rank 0 on machine 0 .* cannot write /root/out/.*: No space left on device'
 expect_exit 1 dtool status
 expect_output '^cause: rank 0 on machine 0 .*: No space left on device'
 run_id=$(basename "$HOME"/.dtool/killfiles/*.killfile .killfile)

@@ -40,6 +40,12 @@ os.write(1, (f"rank {dist.get_rank()} of {dist.get_world_size()}, {env['LOCAL_RA
 dist.barrier()
 if "wait" in sys.argv:
     time.sleep(1000)
+if "crowd" in sys.argv:
+    print(f"rank {dist.get_rank()} begins", flush=True)
+    for i in range(10000):
+        dist.all_reduce(total)
+        if i == 9 and dist.get_rank() == 3:
+            raise ValueError("rank 3 has had enough")
 if "fail" in sys.argv:
     if dist.get_rank() == 2:
         raise ValueError("the third rank has had enough")
@@ -66,6 +72,14 @@ expect_equal 'rank 2 on machine 1 (198' "$(json "d['cause'][:24]")"
 expect_equal 'ended with exit code 1: ValueError: the third rank has had enough' "$(json "d['cause'].split(') ')[1]")"
 expect_error 'ValueError: the third rank has had enough'
 eventually 10 expect_no_process_with "$id"
+
+# Those that lose it say so, and are not the cause; its own lines are shown.
+expect_exit 1 timeout 60 "$DTOOL" run --json --follow --runs_on "$hosts" --env_activate_path '~/venv' --nproc_per_node 2 --torchrun -- train.py crowd
+[[ $(json "d['cause']") =~ ^rank\ 3\ on\ machine\ 1\ .*ValueError:\ rank\ 3\ has\ had\ enough$ ]] || fail "the cause is $(json "d['cause']")"
+expect_exit 1 dtool status
+expect_output '^the last lines of rank 3 on machine 1 \(.*\):$'
+expect_output '^  \| ValueError: rank 3 has had enough$'
+expect_no_output '^  .*(by peer|Broken pipe)'
 
 expect_exit 0 dtool run --json --runs_on "$hosts" --env_activate_path '~/venv' --nproc_per_node 2 --torchrun -- train.py wait
 id=$(json "d['run_id']")

@@ -16,6 +16,7 @@
 #include "cli/run/host/limits.h"
 #include "cli/watch/host/log_tail.h"
 #include "ssh/host/child.h"
+#include "ssh/host/explaining_line.h"
 #include "ssh/host/files.h"
 #include "ssh/host/kill.h"
 #include "ssh/host/messages/run.h"
@@ -115,18 +116,17 @@ std::string find_last_line(std::string_view end_of_log) {
     if (each == '\0' || each == '\t') text += ' ';
     if (each >= ' ' && each <= '~') text += each;
   }
-  std::string_view last;
+  std::string own;
   for (std::string_view rest = text; !rest.empty();) {
     const std::string_view line = cut_line(rest);
-    if (line.starts_with("dtool: attempt ") && line.ends_with(" begins")) last = {};
-    if (is_of_launcher(line) || line.find_first_not_of(' ') == line.npos) continue;
-    last = line;
+    if (line.starts_with("dtool: attempt ") && line.ends_with(" begins")) own.clear();
+    if (!is_of_launcher(line)) own.append(line).append("\n");
   }
-  return std::string(last);
+  return explaining_line(own);
 }
 
 std::string last_line_of_rank(const std::string& state, int attempt, const std::string& rank) {
-  constexpr std::size_t kEndOfLog = 8192;
+  constexpr std::size_t kEndOfLog = 64U << 10U;  // a traceback of several ranks is long
   const auto number = parse_number<int>(rank);
   if (number) {
     const std::string file = rank_log(state, attempt, *number);
@@ -134,6 +134,27 @@ std::string last_line_of_rank(const std::string& state, int attempt, const std::
   }
   const std::string text = read_end(state + "/log", kEndOfLog);
   return find_last_line(read_log_ranks(state).are_marked ? without_marks(text) : text);
+}
+
+std::string read_first_failure(const std::string& state, int attempt) {
+  const std::string file = state + "/first_failure";
+  const std::string line = read_line(file);
+  std::string_view rest = line;
+  std::string told(cut_word(rest));
+  if (!exists(state + "/torchrun_rank") || !parse_number<int>(told) ||
+      !marks_a_victim(last_line_of_rank(state, attempt, told)))
+    return told;
+  const std::string folder = rank_folder(state);
+  for (const std::string& name : list_folder(folder)) {
+    const auto rank = parse_number<int>(name.substr(1, name.find('.') - 1));
+    if (!rank || folder + "/" + name != rank_log(state, attempt, *rank)) continue;
+    const std::string last = last_line_of_rank(state, attempt, std::to_string(*rank));
+    if (!is_exception(last) || marks_a_victim(last)) continue;
+    told = std::to_string(*rank);
+    write_in_place(file, told + "\n");
+    break;
+  }
+  return told;
 }
 
 pid_t start_program(const std::vector<std::string>& arguments, const std::string& log,

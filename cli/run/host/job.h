@@ -34,13 +34,18 @@ void end_part(const std::set<pid_t>& spared);
 /// Writes a line of dtool's own to the log, if possible.
 void say_in_log(const std::string& log, const std::string& line);
 
-/// The last line of the newest attempt in a log's end, without dtool's own lines about ranks and
-/// attempts, and without mpirun's.
+/// The explaining_line() of the newest attempt in a log's end, without dtool's own lines about
+/// ranks and attempts, and without mpirun's.
 std::string find_last_line(std::string_view end_of_log);
 
 /// The same of what a rank wrote: from its own file if its machine has several ranks, else from the
 /// machine's log. `rank`: its number, or who else failed.
 std::string last_line_of_rank(const std::string& state, int attempt, const std::string& rank);
+
+/// Who failed first on a machine, as its file first_failure says: a rank's number, `mpirun`, or
+/// nothing. torchrun, if several ranks end at once, may name one that lost another: then the file
+/// is corrected by what each of them wrote.
+std::string read_first_failure(const std::string& state, int attempt);
 
 /// The standard input of a program that a session starts.
 enum class Input { inherited, nothing };

@@ -50,10 +50,11 @@ void add_failed(const std::string& run, int attempt, int place, std::vector<Fail
     if (code == 0 || ::stat(record.c_str(), &found) != 0) continue;
     // torchrun is one process with several ranks, and has noted which of them failed.
     const auto rank = parse_number<int>(
-        exists(state + "/first_failure") ? read_line(state + "/first_failure") : name);
+        exists(state + "/first_failure") ? read_first_failure(state, attempt) : name);
     if (!rank) continue;
     RankEnd end{"rank " + std::to_string(*rank) + " on machine " + std::to_string(place), code,
-                read_last_words(state + "/" + last_words_file(attempt, *rank))};
+                read_last_words(state + "/" + last_words_file(attempt, *rank)),
+                last_line_of_rank(state, attempt, std::to_string(*rank))};
     if (!node.empty()) end.who += " (" + node + ")";
     if (is_told && meaning_of(end) != Meaning::aftermath) continue;
     all.push_back({end, state, place, *rank, found.st_mtim});
@@ -71,11 +72,7 @@ int tell_job_cause(const std::vector<std::string>& words) {
     add_failed(words[0], number(1), place, all);
   if (all.empty()) return 0;
   const Failed& cause = *std::ranges::min_element(all, {}, &Failed::order);
-  std::string text = describe(cause.end);
-  if (cause.end.words.empty()) {
-    const std::string last = last_line_of_rank(cause.state, number(1), std::to_string(cause.rank));
-    if (!last.empty()) text += before_last_line(cause.end.code) + last;
-  }
+  const std::string text = describe(cause.end);
   for (int place = first; place < first + number(3); ++place)
     write_in_place(words[0] + "/machine" + std::to_string(place) + "/" + kCausePlaceFile,
                    to_line({cause.place, cause.rank}) + "\n");

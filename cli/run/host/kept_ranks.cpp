@@ -102,8 +102,9 @@ Sight KeptRanks::look() const {
     } else {
       // Without a code it was killed, with what kept watch over it.
       const int code = parse_number<int>(read_line(file + ".code")).value_or(kKilled);
-      const RankEnd end{"", code,
-                        read_last_words(state_ + "/" + last_words_file(attempt_, first_rank_ + i))};
+      const int rank = first_rank_ + i;
+      const RankEnd end{"", code, read_last_words(state_ + "/" + last_words_file(attempt_, rank)),
+                        last_line_of_rank(state_, attempt_, std::to_string(rank))};
       const bool is_better = !sight.failed || (meaning_of(sight.end) == Meaning::aftermath &&
                                                meaning_of(end) != Meaning::aftermath);
       if (code == 0 || !is_better) continue;

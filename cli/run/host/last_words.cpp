@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "ssh/host/child.h"
+#include "ssh/host/explaining_line.h"
 #include "ssh/host/files.h"
 #include "ssh/host/words.h"
 
@@ -40,7 +42,9 @@ std::string read_last_words(const std::string& path) {
 }
 
 Meaning meaning_of(const RankEnd& end) {
-  if (end.words.empty()) return Meaning::failure;
+  // Being killed does not follow from others' failures.
+  if (end.words.empty())
+    return end.code != kKilled && marks_a_victim(end.last) ? Meaning::aftermath : Meaning::failure;
   if (end.code == kMistake) return Meaning::mistake;
   return end.code == kOthersFailed ? Meaning::aftermath : Meaning::failure;
 }
@@ -52,12 +56,11 @@ std::string describe(const RankEnd& end, const std::string& detail) {
   for (const std::string* part : {&detail, &end.words}) {
     if (!part->empty()) text.append(": ").append(*part);
   }
+  // What it printed before a signal ended it need not be the reason.
+  const bool ended_by_signal = end.code > 128 && end.code <= 128 + 64;
+  if (!have_words && !end.last.empty())
+    text.append(ended_by_signal ? "; its last line: " : ": ").append(end.last);
   return text;
-}
-
-std::string before_last_line(int code) {
-  const bool ended_by_signal = code > 128 && code <= 128 + 64;
-  return ended_by_signal ? "; its last line: " : ": ";
 }
 
 }  // namespace dtool::host

@@ -19,6 +19,7 @@ struct RankEnd {
   std::string who;      ///< `rank 3 on machine 1`
   int code = 0;         ///< 128 + signal if a signal ended it
   std::string words{};  ///< its own message in one line, with the hint; or empty
+  std::string last{};   ///< the line of its output that explains its end; or empty
 };
 
 /// The file for the message of a rank, in the machine's state folder.
@@ -30,11 +31,7 @@ std::string read_last_words(const std::string& path);
 Meaning meaning_of(const RankEnd& end);
 
 /// `rank 3 on machine 1 was killed by signal 9 (KILL)`, followed by `detail` and the process's
-/// message; or only the message if that says it all.
+/// message, or its last line; or only the message if that says it all.
 std::string describe(const RankEnd& end, const std::string& detail = {});
-
-/// What joins the end of a process and the last line of its log: what it printed before a signal
-/// ended it need not be the reason.
-std::string before_last_line(int code);
 
 }  // namespace dtool::host

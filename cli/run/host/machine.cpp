@@ -91,13 +91,11 @@ void Machine::report_failure() {
   const std::string first = effects_.read_first_failure();
   const auto rank = parse_number<int>(first);
   const RankEnd end{name_rank(first.empty() ? "the script" : first), code_,
-                    rank ? effects_.read_last_words(attempt_, *rank) : ""};
+                    rank ? effects_.read_last_words(attempt_, *rank) : "", effects_.last_line()};
   Meaning meaning = meaning_of(end);
   const bool ran_out_of_memory =
       code_ == kKilled && effects_.count_out_of_memory_kills() != kills_before_;
   cause_ = describe(end, ran_out_of_memory ? "the kernel ran out of memory" : "");
-  const std::string last = end.words.empty() ? effects_.last_line() : "";
-  if (!last.empty()) cause_ += before_last_line(code_) + last;
   cause_.resize(std::min(cause_.size(), kMostOfACause));
   failed_rank_ = rank;
   failed_at_ = now_;
@@ -145,9 +143,10 @@ void Machine::finish(const std::string& cause, const std::optional<CausePlace>& 
     effects_.note("cause", cause);
     effects_.say("the run failed: " + cause);
   }
-  if (was_stopped_) effects_.note("stopped", {});
-  effects_.record_end(code_);
   const bool is_here = place && place->machine == settings_.place;
+  // One that seemed to follow from another's failure is the cause if there was no other.
+  if (was_stopped_ && !(is_here && has_failed(standing_))) effects_.note("stopped", {});
+  effects_.record_end(code_);
   report(Standing::gone, cause, is_here ? place->rank : std::nullopt);
 }
 

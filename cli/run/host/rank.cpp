@@ -210,7 +210,9 @@ int follow(const Start& start) {
   if (start.is_watched) {
     note(start.record + ".code", std::to_string(*code) + "\n");
   } else {
-    const RankEnd end{"", *code, read_last_words(start.last_words)};
+    const std::string rank = start.ranks.empty() ? "" : std::to_string(start.ranks.front());
+    const RankEnd end{"", *code, read_last_words(start.last_words),
+                      last_line_of_rank(start.state, start.attempt, rank)};
     const bool is_aftermath = meaning_of(end) == Meaning::aftermath;
     note(start.record, std::to_string(*code) + (is_told || is_aftermath ? " told\n" : " \n"));
     // The first process to end with a failure has the others ended, and it is to be the other one.

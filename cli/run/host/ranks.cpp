@@ -13,6 +13,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "cli/run/host/job.h"
 #include "cli/run/host/last_words.h"
 #include "cli/run/host/rank_logs.h"
 #include "cli/run/host/report.h"
@@ -178,7 +179,8 @@ void Ranks::look() {
     const int code = to_exit_code(status);
     if (code == 0) continue;
     judge({"rank " + std::to_string(rank->number) + " on machine " + std::to_string(plan_.place),
-           code, read_last_words(path(last_words_file(plan_.attempt, rank->number)))},
+           code, read_last_words(path(last_words_file(plan_.attempt, rank->number))),
+           last_line_of_rank(plan_.state, plan_.attempt, std::to_string(rank->number))},
           rank->number);
   }
   logs_.keep();
@@ -201,6 +203,7 @@ void Ranks::tell_failure() {
   const bool will_be_told = is_supervised() && meaning_of(*failure_) == Meaning::aftermath;
   const bool has_news = plan_.processes > 1 || (!is_supervised() && !failure_->words.empty());
   if (will_be_told || !has_news) return;
+  failure_->last.clear();  // it stands above
   const std::string line = "dtool: " + describe(*failure_) +
                            (has_others ? "; the others of this machine are ended too" : "") + "\n";
   [[maybe_unused]] const ssize_t size = ::write(STDERR_FILENO, line.data(), line.size());

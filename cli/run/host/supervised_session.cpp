@@ -61,7 +61,7 @@ class SupervisedSession : public Effects {
   std::optional<int> wait_for_script(Time patience) override;
   void end_processes() override;
   std::optional<std::chrono::seconds> find_kill() override { return find_kill_mark(); }
-  std::string read_first_failure() override { return first_word("first_failure"); }
+  std::string read_first_failure() override { return host::read_first_failure(".", attempt_); }
   std::string read_last_words(int attempt, int rank) override {
     return host::read_last_words(last_words_file(attempt, rank));
   }

@@ -3,25 +3,32 @@
 # Runs torchrun as one machine's part of a run; environment.sh uses it. torchrun tells on stderr which of its ranks failed
 # first and how, and ends with 1 whatever that was; before version 2.1 only after it has waited five minutes for the other
 # machines'. Its words are listened to, so that the run ends at once and for the right reason.
-# Numbers by the plan, the numbers and patterns: machine_id place processes_of rank code local_rank.
+# Numbers by the plan, the numbers and patterns: machine_id attempt place processes_of rank code local_rank.
 
 # Sets program to torchrun with the machine's place in the run and the words of program.
 wrap_in_torchrun() {
   # The static kind of meeting gives each machine the ranks that belong to its id. Starting again is left to dtool.
   set -- --nnodes "$machines" --node_rank "$machine_id" --nproc_per_node "${processes_of[place]}" --rdzv_backend static \
     --rdzv_endpoint "$listener_and_port" --max_restarts 0 "${program[@]}"
+  keep_rank_logs
   # shellcheck disable=SC2016
-  program=(bash -c "$(declare -f run_torchrun hear_failure last_words)"' && run_torchrun "$@"' bash "$state" "${log:-$state/log}" "${first_rank:-$((machine_id * processes_of[place]))}" "$place"
+  program=(bash -c "$(declare -f run_torchrun hear_failure)"' && run_torchrun "$@"' bash "$state" "${first_rank:-$((machine_id * processes_of[place]))}" "$place"
     "${inside[@]}" sh -c 'for python in torchrun python3 python; do command -v "$python" > /dev/null && break; done
 [ "$python" = torchrun ] || set -- -m torch.distributed.run "$@"
 exec "$python" "$@"' sh "$@")
   inside=()  # torchrun is, and not what listens to it
 }
 
-# The last line of the log ($1) before torchrun's own on the failure.
-last_words() {
-  tail -c 65536 "$1" | tr '\r' '\n' |
-    awk '/failed \(exitcode: / { exit } /torch[.\/]distributed|closing signal|^\**$/ { next } NF { last = $0 } END { print last }'
+# Has each rank write into a log of its own, too, as rank_log.h names it: torchrun starts this in place of its Python, and then
+# the rank's own last line is told from the others'. A container may have no bash.
+keep_rank_logs() {
+  local folder again='' own=$state/torchrun_rank
+  [ -z "$engine${PYTHON_EXEC-}" ] && folder=$(readlink -- "$state/log") && folder=${folder%.log}.ranks && mkdir -p -- "$folder" || return 0
+  ((attempt == 0)) || again=.attempt$((attempt + 1))
+  # shellcheck disable=SC2016
+  printf '%s\n' '#!/usr/bin/env bash' 'unset PYTHON_EXEC' 'IFS= read -r -d "" python < "/proc/$PPID/cmdline"' \
+    "exec > >(trap '' HUP INT TERM USR1 USR2; exec tee -a -- $(printf %q "$folder")/r\"\$RANK\"$again.log) 2>&1" 'exec "$python" "$@"' > "$own" && chmod +x "$own" || return 0
+  [ ! -x "$own" ] || export PYTHON_EXEC=$own
 }
 
 # Hears the first failure in what torchrun says, notes it in $1 and tells $2.
@@ -32,9 +39,9 @@ hear_failure() {
   }
 }
 
-run_torchrun() {  # $1: state folder, $2: log, $3: the machine's first rank, $4: its place, $5...: the command
-  local state=$1 log=$2 rank=$3 place=$4 heard=$1/torchrun_said.$$ torchrun listener code local_rank line i
-  shift 4
+run_torchrun() {  # $1: state folder, $2: the machine's first rank, $3: its place, $4...: the command
+  local state=$1 rank=$2 place=$3 heard=$1/torchrun_said.$$ torchrun listener code local_rank line i
+  shift 3
   trap 'kill -TERM "$torchrun"' TERM INT
   trap 'pkill -USR1 -P "$torchrun"' USR1  # to the ranks: torchrun itself would die of it
   # It has ended its other ranks by then, and waits inside a call that hears no other signal.
@@ -58,7 +65,6 @@ run_torchrun() {  # $1: state folder, $2: log, $3: the machine's first rank, $4:
   code=${BASH_REMATCH[1]}${BASH_REMATCH[2]} local_rank=${BASH_REMATCH[3]}
   ((code >= 0)) || code=$((128 - code))
   echo $((rank + local_rank)) > "$state/first_failure"
-  echo "dtool: rank $((rank + local_rank)) on machine $place ended with exit code $code, and said last:" >&2
-  last_words "$log" >&2
+  echo "dtool: rank $((rank + local_rank)) on machine $place ended with exit code $code" >&2
   exit "$code"
 }

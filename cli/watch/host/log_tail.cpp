@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "ssh/host/explaining_line.h"
 #include "ssh/host/files.h"
 #include "ssh/host/rank_log.h"
 #include "ssh/host/words.h"
@@ -17,7 +18,7 @@
 namespace dtool::host {
 namespace {
 
-constexpr std::size_t kOfLog = 8192;
+constexpr std::size_t kOfLog = 64U << 10U;
 constexpr std::size_t kOfMetrics = 65536;
 constexpr std::size_t kLines = 5;
 constexpr std::size_t kLongestLine = 1000;
@@ -54,7 +55,7 @@ std::string read_end(const std::string& path, std::size_t most) {
   return text;
 }
 
-LogTail read_log_tail(const std::string& path, Marks marks) {
+LogTail read_log_tail(const std::string& path, Marks marks, std::optional<int> rank) {
   constexpr std::string_view kTrainer = "dtool-trainer: ";
   std::string text = read_end(path, kOfLog);
   for (char& each : text) {
@@ -62,9 +63,12 @@ LogTail read_log_tail(const std::string& path, Marks marks) {
     if (each == '\0') each = ' ';
   }
   LogTail end;
+  std::string own;
   for (std::string_view rest = text; !rest.empty();) {
     const std::string_view whole = cut_line(rest);
-    const std::string_view line = marks == Marks::yes ? read_mark(whole).text : whole;
+    const MarkedLine marked = marks == Marks::yes ? read_mark(whole) : MarkedLine{{}, whole};
+    const std::string_view line = marked.text;
+    if (marks == Marks::yes && rank && marked.rank != rank) continue;
     if (is_blank(line) || line.starts_with("dtool: the run failed: ") ||
         line.starts_with("mpirun: "))
       continue;
@@ -72,12 +76,17 @@ LogTail read_log_tail(const std::string& path, Marks marks) {
       end.said = line.substr(kTrainer.size());
       continue;
     }
-    if (line.starts_with("dtool: rank ")) end.said = line.substr(line.find(' ') + 1);
+    if (line.starts_with("dtool: rank ")) {
+      end.said = line.substr(line.find(' ') + 1);
+    } else {
+      own.append(line).append("\n");
+    }
     end.last = line.substr(0, kLongestLine);
     end.lines.emplace_back(whole.substr(0, kLongestLine));
   }
   if (end.lines.size() > kLines)
     end.lines.erase(end.lines.begin(), end.lines.end() - static_cast<std::ptrdiff_t>(kLines));
+  end.explanation = explaining_line(own);
   return end;
 }
 

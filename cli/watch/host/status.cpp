@@ -187,22 +187,41 @@ std::vector<std::string> look_at_gpus() {
   return gpus;
 }
 
+/// The last lines of the rank that failed first, if this machine has the cause; else of the
+/// machine, if it failed by itself.
+std::vector<std::string> lines_of_failure(const std::string& state, const std::string& log,
+                                          Marks marks, const StatusAnswer& answer) {
+  const bool is_cause_here =
+      answer.cause_machine && state.ends_with("/machine" + std::to_string(*answer.cause_machine));
+  if (!is_cause_here && (answer.exit_code.value_or(0) == 0 || answer.is_stopped)) return {};
+  const auto told = is_cause_here ? answer.cause_rank : answer.failed_rank;
+  if (!told) return read_log_tail(log, marks).lines;
+  const auto rank = static_cast<int>(*told);
+  const std::string own = rank_log(state, static_cast<int>(answer.attempt), rank);
+  if (!own.empty() && exists(own)) return read_log_tail(own).lines;
+  std::vector<std::string> lines = read_log_tail(log, marks, rank).lines;
+  if (marks == Marks::yes)
+    for (std::string& line : lines) line = read_mark(line).text;
+  return lines;
+}
+
 void tell_output(const StatusQuestion& question, StatusAnswer& answer) {
   const std::string log = expand_home(question.log);
-  const bool has_marks = read_log_ranks(expand_home(question.state_folder)).are_marked;
-  const LogTail end = read_log_tail(log, has_marks ? Marks::yes : Marks::no);
+  const std::string state = expand_home(question.state_folder);
+  const Marks marks = read_log_ranks(state).are_marked ? Marks::yes : Marks::no;
+  const LogTail end = read_log_tail(log, marks);
+  const bool has_failed = answer.exit_code.value_or(0) != 0 && !answer.is_stopped;
   answer.said = {end.said};
-  answer.last_line = {end.last};
-  // The lines before a failure, from the machine that failed.
-  if (answer.exit_code.value_or(0) != 0 && !answer.is_stopped)
-    for (const std::string& line : end.lines) answer.lines.push_back({line});
+  answer.last_line = {has_failed ? end.explanation : end.last};
+  for (const std::string& line : lines_of_failure(state, log, marks, answer))
+    answer.lines.push_back({line});
   tell_metrics(expand_home(question.output_folder), answer);
   if (!answer.up_s && answer.pid) {
     constexpr std::size_t kMostPackages = 256U << 10U;
-    const auto packages = read_file(expand_home(question.state_folder) + "/environment.txt");
+    const auto packages = read_file(state + "/environment.txt");
     answer.packages.text = packages.value_or("").substr(0, kMostPackages);
   }
-  answer.full_disk = find_full_disk({log, expand_home(question.state_folder)});
+  answer.full_disk = find_full_disk({log, state});
 }
 
 }  // namespace

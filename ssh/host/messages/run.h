@@ -137,7 +137,7 @@ struct StatusAnswer {
   std::optional<std::int64_t> memory_bytes;  ///< resident; shared pages count in each process
   Hidden said;                ///< what the launched program reported about the whole run
   Hidden last_line;           ///< of the log
-  std::vector<Hidden> lines;  ///< the last lines of a failed machine
+  std::vector<Hidden> lines;  ///< the last of the rank that failed, or of a failed machine
   Hidden metrics;             ///< newest line of training in metrics.jsonl
   Hidden validation;          ///< newest line of validation
   std::optional<std::int64_t> metrics_s_ago;

@@ -54,6 +54,19 @@ TEST(CauseOf, ItsMachineAndRankAreFieldsAndAreNotReadFromTheSentence) {
   EXPECT_EQ(found("").text, "rank 0 on machine 0 lost rank 3");
 }
 
+TEST(CauseOf, TheLinesAreOfTheRankThatItNamesAndSayWhose) {
+  const std::string cause =
+      "\ncause=rank 3 on machine 1 (h2) is sick\ncause_machine=1\ncause_rank=3";
+  const auto found = cause_of(
+      {read_status("pid=7\nexit_code=1\nended_s_ago=9\nline=closed by peer" + cause),
+       read_status("pid=7\nexit_code=1\nstopped=yes\nended_s_ago=1\nline=sick" + cause, 1)});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->lines, std::vector<std::string>{"sick"});
+  EXPECT_EQ(found->where, "rank 3 on machine 1 (h2)");
+  const auto guessed = cause_of({read_status("pid=7\nexit_code=1\nfailed_rank=2\nline=sick")});
+  EXPECT_EQ(guessed->where, "rank 2 on machine 0 (h1)");
+}
+
 TEST(CauseOf, WhoseProgramSaysItHasTheRankThatFailedFirstThere) {
   const auto cause = cause_of({read_status("pid=7\nexit_code=0"),
                                read_status("pid=7\nexit_code=1\nsaid=sick\nfailed_rank=2", 1)});

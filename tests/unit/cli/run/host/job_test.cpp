@@ -120,5 +120,20 @@ TEST_F(JobTest, ARanksLastLineIsItsOwnWhereTheMachineHasSeveral) {
   EXPECT_EQ(last_line_of_rank(".", 1, "3"), "") << "an earlier attempt's line is no reason";
 }
 
+TEST_F(JobTest, TorchrunsWordIsCorrectedIfItNamesAVictim) {
+  std::filesystem::create_symlink(folder_.path() / "out/machine0.log", "log");
+  folder_.write("first_failure", "2\n");
+  folder_.write("out/machine0.ranks/r1.log", "step 7\n");
+  folder_.write("out/machine0.ranks/r2.log", "RuntimeError: Connection closed by peer\n");
+  folder_.write("out/machine0.ranks/r3.log", "ValueError: sick\n");
+  EXPECT_EQ(read_first_failure(".", 0), "2") << "it was not torchrun";
+  folder_.write("torchrun_rank", "");
+  EXPECT_EQ(read_first_failure(".", 1), "2") << "the logs are of another attempt";
+  EXPECT_EQ(read_first_failure(".", 0), "3");
+  EXPECT_EQ(folder_.read("first_failure"), "3\n");
+  folder_.write("first_failure", "mpirun\n");
+  EXPECT_EQ(read_first_failure(".", 0), "mpirun");
+}
+
 }  // namespace
 }  // namespace dtool::host

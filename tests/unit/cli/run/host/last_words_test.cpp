@@ -30,7 +30,18 @@ TEST(LastWords, GiveSomeExitCodesAMeaning) {
   for (const int code : {1, 2, 3, 4}) EXPECT_EQ(meaning_of({"rank 1", code, ""}), Meaning::failure);
 }
 
+TEST(LastWords, ALineOfAVictimIsAnAftermathUnlessItWasKilled) {
+  EXPECT_EQ(meaning_of({"rank 1", 1, "", "Connection closed by peer"}), Meaning::aftermath);
+  EXPECT_EQ(meaning_of({"rank 1", 134, "", "NCCL communicator was aborted"}), Meaning::aftermath);
+  EXPECT_EQ(meaning_of({"rank 1", 137, "", "Connection closed by peer"}), Meaning::failure);
+  EXPECT_EQ(meaning_of({"rank 1", 1, "no room", "Connection closed by peer"}), Meaning::failure);
+  EXPECT_EQ(meaning_of({"rank 1", 1, "", "ValueError: sick"}), Meaning::failure);
+}
+
 TEST(LastWords, StandBehindHowTheRankEnded) {
+  EXPECT_EQ(describe({"rank 1", 1, "", "sick"}), "rank 1 ended with exit code 1: sick");
+  EXPECT_EQ(describe({"rank 1", 139, "", "epoch 3"}),
+            "rank 1 was killed by signal 11 (SEGV); its last line: epoch 3");
   EXPECT_EQ(describe({"rank 1", 1, "no room"}), "rank 1 ended with exit code 1: no room");
   EXPECT_EQ(describe({"rank 1", 137, ""}, "no memory"),
             "rank 1 was killed by signal 9 (KILL): no memory");

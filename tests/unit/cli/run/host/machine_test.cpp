@@ -137,6 +137,18 @@ TEST_F(MachineTest, AFailureIsToldWithItsCause) {
   EXPECT_EQ(host_.ended, 1);  // daemons
 }
 
+TEST_F(MachineTest, AVictimFollowsAnotherAndIsTheCauseIfThereWasNoOther) {
+  for (const int cause_machine : {0, 1}) {
+    host_ = {};
+    begin();
+    host_.last = "Connection closed by peer";
+    end_script(7);
+    EXPECT_EQ(host_.reports.back().standing, Standing::followed);
+    obey({0, Verb::end, {}, kCause, CausePlace{cause_machine, 3}});
+    EXPECT_EQ(host_.files.contains("stopped"), cause_machine == 0);
+  }
+}
+
 TEST_F(MachineTest, ASignalIsNamedAndSoIsTheLackOfMemory) {
   begin();
   end_script(137);
