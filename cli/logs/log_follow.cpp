@@ -47,6 +47,7 @@ host::LogRequest FollowedLogs::request(std::size_t host) const {
 
 void FollowedLogs::on_sign_of_life(std::size_t host) {
   show_due(host);
+  show_redrawn(host);
   write_out();
 }
 

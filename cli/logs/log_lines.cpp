@@ -38,6 +38,19 @@ void LogLines::break_line(std::size_t machine) {
   if (!unfinished.empty()) take(machine, std::exchange(unfinished, {}) + "\n");
 }
 
+void LogLines::show_redrawn(std::size_t machine) {
+  constexpr int kEvery = 5;
+  Machine& of = machines_[machine];
+  if (fold_ == Fold::yes || of.unfinished.find('\r') == std::string::npos) return;
+  if (++of.calls < kEvery) return;
+  of.calls = 0;
+  std::string_view last = of.unfinished;
+  while (last.ends_with('\r')) last.remove_suffix(1);
+  last = last.substr(last.rfind('\r') + 1);
+  if (!last.empty()) take(machine, std::string(last) + "\n");
+  of.unfinished.clear();
+}
+
 void LogLines::end(std::size_t machine) {
   if (machines_[machine].has_ended || machines_[machine].is_left_out) return;
   break_line(machine);

@@ -38,6 +38,9 @@ class LogLines {
   /// each machine whose log continues. Lines of machines whose logs have ended are shown with them,
   /// once per pause.
   void show_due(std::size_t machine);
+  /// Shows how far a line has come that a program redraws with carriage returns, a progress bar, at
+  /// each fifth call for its machine: it may have no end for hours. Not with Fold::yes.
+  void show_redrawn(std::size_t machine);
   /// The machine's log has ended.
   void end(std::size_t machine);
   /// Nothing more will be known of the machine: lines can be equal without it.
@@ -59,6 +62,7 @@ class LogLines {
   struct Machine {
     std::string unfinished;
     std::deque<Waiting::value_type*> queue;
+    int calls = 0;        ///< of show_redrawn() since a line was shown
     std::size_t due = 0;  ///< lines at the front that were waiting when a pause began
     bool has_ended = false;
     bool is_left_out = false;

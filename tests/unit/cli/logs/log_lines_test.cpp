@@ -33,6 +33,26 @@ TEST(LogLines, ALineIsShownWhenItIsWholeAndTheLastOneAtTheEnd) {
   EXPECT_EQ(lines.text, "1 two\n0 one\r\n0 \n0 last\n");
 }
 
+TEST(LogLines, ALineThatIsRedrawnIsShownAtEachFifthCall) {
+  Shown lines(2, Fold::no);
+  const auto call = [&lines](int times) {
+    for (int i = 0; i < times; ++i) lines.show_redrawn(0);
+  };
+  lines.add(0, "no bar");
+  call(9);
+  EXPECT_EQ(lines.text, "");
+  lines.add(0, "\r10 %\r11 %\r");
+  call(4);
+  EXPECT_EQ(lines.text, "");
+  call(1);
+  EXPECT_EQ(lines.text, "0 11 %\n");
+  call(9);
+  EXPECT_EQ(lines.text, "0 11 %\n") << "nothing new has come";
+  lines.add(0, "\r12 %\r13 %");
+  call(5);
+  EXPECT_EQ(lines.text, "0 11 %\n0 13 %\n");
+}
+
 TEST(LogLines, BytesOfAnyKindPass) {
   Shown lines(1, Fold::no);
   const std::string bytes("\0\xff\x1b\n", 4);
