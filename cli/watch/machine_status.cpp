@@ -115,6 +115,7 @@ nlohmann::json to_json(const MachineStatus& status) {
     if (gpu.memory_total_mib) entry["memory_total_mib"] = *gpu.memory_total_mib;
     json["gpus"].push_back(entry);
   }
+  put("output_s_ago", status.output_s_ago);
   if (!status.last_line.empty()) json["last_line"] = status.last_line;
   if (!status.full_disk.empty()) json["full_disk"] = status.full_disk;
   if (!status.supervision.empty()) json["supervision"] = status.supervision;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "killfiles/host_identity.h"
@@ -102,8 +103,11 @@ struct MachineStatus {
   std::string metrics;     ///< newest line of training, as it stands in metrics.jsonl; or empty
   std::string validation;  ///< newest line of validation, likewise
   std::string packages;    ///< its python and the packages, a line each; empty: it runs, or unknown
-  std::string full_disk;   ///< mount point of the disk of its log or state, if the disk is full
-  std::string error;       ///< why there is no answer
+  std::optional<std::int64_t> output_s_ago;  ///< of its log's last change, if it runs
+  /// Ranks that have written nothing for a minute, but something before; and for how long.
+  std::vector<std::pair<int, std::int64_t>> silent_s;
+  std::string full_disk;  ///< mount point of the disk of its log or state, if the disk is full
+  std::string error;      ///< why there is no answer
   std::string hint;
 
   /// Waiting for its turn, running, or ended with exit code 0.

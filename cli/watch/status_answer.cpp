@@ -201,6 +201,9 @@ MachineStatus read_status(const killfiles::Machine& machine, const StatusAnswer&
   status.attempt = static_cast<int>(answer.attempt);
   for (const host::Hidden& line : answer.lines)
     status.last_lines.push_back(without_controls(line.text));
+  status.output_s_ago = answer.output_s_ago;
+  for (const host::RankAge& each : answer.silent)
+    if (const auto rank = number_in_run(each.rank)) status.silent_s.emplace_back(*rank, each.s_ago);
   status.progress = read_progress(answer);
   status.metrics = answer.metrics.text;
   status.validation = answer.validation.text;

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 
 #include "cli/failures.h"
@@ -44,6 +45,28 @@ std::vector<std::string> supervision_notes(const killfiles::Killfile& killfile,
   for (const auto& [why, hosts] : unwatched)
     notes.push_back(fmt::format("not supervised: {}: {}", fold_hosts(hosts), why));
   return notes;
+}
+
+/// `last output 9m ago; longer: rank 3 (12m)`, if no machine that runs has written for a minute.
+std::string silence_of(const std::vector<MachineStatus>& machines) {
+  constexpr std::int64_t kSilent = 60;
+  constexpr std::int64_t kLonger = 10;
+  constexpr std::size_t kMostRanks = 8;
+  std::optional<std::int64_t> newest;
+  std::vector<std::pair<int, std::int64_t>> ranks;
+  for (const MachineStatus& each : machines) {
+    if (each.output_s_ago)
+      newest = std::min(newest.value_or(*each.output_s_ago), *each.output_s_ago);
+    ranks.insert(ranks.end(), each.silent_s.begin(), each.silent_s.end());
+  }
+  if (!newest || *newest < kSilent) return "";
+  std::vector<std::string> longer;
+  std::ranges::sort(ranks, std::greater(), &std::pair<int, std::int64_t>::second);
+  for (const auto& [rank, age] : ranks)
+    if (age >= *newest + kLonger && longer.size() < kMostRanks)
+      longer.push_back(fmt::format("rank {} ({})", rank, duration_text(age)));
+  return fmt::format("last output {} ago{}{}", duration_text(*newest),
+                     longer.empty() ? "" : "; longer: ", fmt::join(longer, ", "));
 }
 
 /// `epoch 7  step 735  loss 0.0135  samples/s 28639  (2s ago)`
@@ -123,6 +146,8 @@ std::vector<std::string> headlines(const Console& console, const killfiles::Kill
   }
   for (const std::string& note : supervision_notes(killfile, machines))
     lines.push_back(fit(note, 0));
+  if (const std::string silence = silence_of(machines); !silence.empty())
+    lines.push_back(fit(silence, 0));
   if (const auto progress = progress_of(machines)) {
     lines.push_back(fit(progress_line(*progress), 0));
   }

@@ -205,6 +205,18 @@ std::vector<std::string> lines_of_failure(const std::string& state, const std::s
   return lines;
 }
 
+/// A rank that never writes says nothing by its silence.
+void tell_silence(const std::string& state, const std::string& log, StatusAnswer& answer) {
+  constexpr std::int64_t kSilent = 60;
+  answer.output_s_ago = age_of(log);
+  for (const int rank : read_log_ranks(state).ranks) {
+    const std::string own = rank_log(state, static_cast<int>(answer.attempt), rank);
+    const std::string& file = own.empty() || !exists(own) ? log : own;
+    const auto age = age_of(file);
+    if (age && *age >= kSilent && !read_end(file, 1).empty()) answer.silent.push_back({rank, *age});
+  }
+}
+
 void tell_output(const StatusQuestion& question, StatusAnswer& answer) {
   const std::string log = expand_home(question.log);
   const std::string state = expand_home(question.state_folder);
@@ -215,6 +227,7 @@ void tell_output(const StatusQuestion& question, StatusAnswer& answer) {
   answer.last_line = {has_failed ? end.explanation : end.last};
   for (const std::string& line : lines_of_failure(state, log, marks, answer))
     answer.lines.push_back({line});
+  if (answer.up_s) tell_silence(state, log, answer);
   tell_metrics(expand_home(question.output_folder), answer);
   if (!answer.up_s && answer.pid) {
     constexpr std::size_t kMostPackages = 256U << 10U;

@@ -108,6 +108,14 @@ struct FailedAttempt {
   void fields(auto visit) { visit(attempt, log_bytes, machine, rank, cause); }
 };
 
+/// How long ago a rank wrote something.
+struct RankAge {
+  std::int64_t rank = 0;
+  std::int64_t s_ago = 0;
+
+  void fields(auto visit) { visit(rank, s_ago); }
+};
+
 /// How one machine's part of a run is doing. Ages are in seconds by the host's clock.
 struct StatusAnswer {
   bool lacks_run_folder = false;
@@ -142,7 +150,9 @@ struct StatusAnswer {
   Hidden validation;          ///< newest line of validation
   std::optional<std::int64_t> metrics_s_ago;
   std::string full_disk;  ///< mount point of the disk of its log or state, if the disk is full
-  std::vector<std::string> gpus;  ///< `index, use, memory, total memory` each
+  std::vector<std::string> gpus;             ///< `index, use, memory, total memory` each
+  std::optional<std::int64_t> output_s_ago;  ///< of its log's last change, where it runs
+  std::vector<RankAge> silent;               ///< ranks that wrote something, a minute ago or longer
   Hidden packages;  ///< of a machine that has ended: its python and the packages, a line each
 
   void fields(auto visit) {
@@ -150,7 +160,7 @@ struct StatusAnswer {
           ended_s_ago, attempt, supervision, cause, cause_machine, cause_rank, failed_rank,
           failed_attempt, node, job, scheduler, scheduler_state, reason, processes, cpu_percent,
           memory_bytes, said, last_line, lines, metrics, validation, metrics_s_ago, full_disk, gpus,
-          packages);
+          output_s_ago, silent, packages);
   }
 };
 

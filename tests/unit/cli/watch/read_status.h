@@ -62,6 +62,11 @@ inline host::StatusAnswer status_answer(const std::string& text) {
     if (name == "validation") answer.validation.text = value;
     if (name == "metrics_s_ago") answer.metrics_s_ago = number();
     if (name == "full_disk") answer.full_disk = value;
+    if (name == "output_s_ago") answer.output_s_ago = number();
+    if (name == "silent") {
+      std::istringstream words(value);
+      words >> answer.silent.emplace_back().rank >> answer.silent.back().s_ago;
+    }
     if (name == "gpu") answer.gpus.push_back(value);
   }
   return answer;

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/watch/status_headlines.h"
+#include "killfiles/killfile.h"
 
 namespace dtool::cli {
 namespace {
@@ -42,6 +43,20 @@ std::size_t width(const std::string& line) {
   std::size_t count = 0;
   for (const char each : line) count += (static_cast<unsigned char>(each) & 0xc0) != 0x80;
   return count;
+}
+
+TEST(Headlines, SayForHowLongARunThatHangsIsSilentAndWhichRanksAreLonger) {
+  std::vector<MachineStatus> machines = many(2);
+  const auto lines = [&machines] {
+    return headlines(Console(), killfiles::Killfile{}, machines, 0);
+  };
+  machines[0].output_s_ago = 540;
+  machines[1].output_s_ago = 720;
+  machines[0].silent_s = {{0, 540}, {1, 545}};
+  machines[1].silent_s = {{2, 720}, {3, 900}};
+  EXPECT_EQ(lines().back(), "last output 9m 00s ago; longer: rank 3 (15m 00s), rank 2 (12m 00s)");
+  machines[0].output_s_ago = 59;
+  EXPECT_EQ(lines().size(), 1U) << "one of them goes on";
 }
 
 TEST(StatusTable, ShowsEverythingWhereThereIsRoom) {
