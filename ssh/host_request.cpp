@@ -13,6 +13,10 @@ namespace dtool::ssh {
 namespace {
 
 [[noreturn]] void refuse(const HostResult& result, std::string_view why) {
+  constexpr int kBySignal = 128;
+  if (result.exit_code > kBySignal)
+    throw host::BadMessage(fmt::format("dtool-host was killed there by signal {} as it answered",
+                                       result.exit_code - kBySignal));
   throw host::BadMessage(fmt::format("the answer {} (exit code {}){}{}", why, result.exit_code,
                                      result.err.empty() ? "" : ": ",
                                      printable_words(result.err, 500)));
@@ -32,7 +36,11 @@ host::Frame read_frame(const HostResult& result, std::size_t number) {
   reader.add(result.out);
   std::optional<host::Frame> frame;
   try {
-    for (std::size_t i = 0; i <= number; ++i) frame = reader.next();
+    for (std::size_t i = 0; i <= number; ++i) {
+      // News are no answer: it is missing if dtool-host died after them.
+      do frame = reader.next();
+      while (frame && frame->kind == host::Kind::tree_news);
+    }
   } catch (const host::BadMessage& error) {
     refuse(result, fmt::format("cannot be read, {}", error.what()));
   }

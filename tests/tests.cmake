@@ -38,6 +38,7 @@ if(DTOOL_TESTS)
     tests/unit/cli/run/environment/exports_test.cpp
     tests/unit/cli/run/experiment_test.cpp
     tests/unit/ssh/host/channel_test.cpp
+    tests/unit/ssh/host_request_test.cpp
     tests/unit/ssh/host/child_test.cpp
     tests/unit/cli/run/host/check_test.cpp
     tests/unit/cli/run/host/coordinator_test.cpp
@@ -47,6 +48,7 @@ if(DTOOL_TESTS)
     tests/unit/cli/run/host/last_words_test.cpp
     tests/unit/cli/run/host/line_merger_test.cpp
     tests/unit/cli/run/host/machine_test.cpp
+    tests/unit/cli/run/host/python_environment_test.cpp
     tests/unit/cli/run/host/pytorch_test.cpp
     tests/unit/ssh/host/network_test.cpp
     tests/unit/cli/run/host/rank_logs_test.cpp

@@ -11,6 +11,7 @@
 
 #include "cli/terminal_text.h"
 #include "killfiles/whole_file.h"
+#include "ssh/host/explaining_line.h"
 #include "ssh/host/files.h"
 #include "ssh/host/versions.h"
 #include "ssh/host/words.h"
@@ -106,11 +107,14 @@ std::string complaint(const ssh::Written& told) {
     const std::string line = without_controls(std::string(host::cut_line(rest)));
     if (line.empty()) continue;
     last = line;
-    if (line.starts_with("ERROR: ")) errors.push_back(line.substr(7));
+    if (line.starts_with("ERROR: ") && line != "ERROR: Exception:")
+      errors.push_back(line.substr(7));
     if (line.starts_with("error: ")) errors.push_back(line.substr(7));
   }
   constexpr std::size_t kMost = 3;
   if (errors.size() > kMost) errors.resize(kMost);
+  if (const std::string line = host::explaining_line(told.err); errors.empty() && !line.empty())
+    return without_controls(line);
   return errors.empty() ? last : fmt::format("{}", fmt::join(errors, "; "));
 }
 

@@ -109,8 +109,11 @@ void judge_python(Answer& answer, Kind kind) {
   const host::PythonReply& reply = answer.reply;
   if (!answer.result.ok()) return;
   const bool is_conda = kind == Kind::conda;
-  if (reply.version.empty() ||
-      (is_conda && host::minor_of_python(reply.version) < kOldestCondaPython)) {
+  if (reply.version.empty() && !reply.fault.empty()) {
+    fail(answer.result, "--environment: its python3 does not start: " + reply.fault,
+         "what it needs there (LD_LIBRARY_PATH, modules) is to be set in a log-in shell, too");
+  } else if (reply.version.empty() ||
+             (is_conda && host::minor_of_python(reply.version) < kOldestCondaPython)) {
     fail(answer.result,
          is_conda
              ? "--environment: there is no python3 of 3.10 or later, which py-rattler needs to "

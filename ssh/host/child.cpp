@@ -59,8 +59,17 @@ bool take(int descriptor, std::string& text) {
   return size != 0;
 }
 
-/// Until both streams have ended, or the time is over.
-void collect(Pipe& out, Pipe& err, Clock::time_point end, ChildResult& result) {
+/// Whether the child has ended; it is still to be waited for.
+bool has_ended(pid_t child) {
+  siginfo_t info{};
+  return ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         info.si_pid == child;
+}
+
+/// Until both streams have ended, or the time is over. What the child leaves behind may keep them
+/// open: after its end they are read until nothing comes for a while.
+void collect(pid_t child, Pipe& out, Pipe& err, Clock::time_point end, ChildResult& result) {
+  constexpr std::chrono::milliseconds kForRest{500};
   std::array<pollfd, 2> waited{{{out.reader.get(), POLLIN, 0}, {err.reader.get(), POLLIN, 0}}};
   while (waited[0].fd != -1 || waited[1].fd != -1) {
     const auto rest = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
@@ -68,7 +77,10 @@ void collect(Pipe& out, Pipe& err, Clock::time_point end, ChildResult& result) {
       result.timed_out = true;
       return;
     }
-    if (::poll(waited.data(), waited.size(), static_cast<int>(rest.count())) <= 0) continue;
+    const int came =
+        ::poll(waited.data(), waited.size(), static_cast<int>(std::min(rest, kForRest).count()));
+    if (came == 0 && has_ended(child)) return;
+    if (came <= 0) continue;
     if (waited[0].revents != 0 && !take(waited[0].fd, result.out)) waited[0].fd = -1;
     if (waited[1].revents != 0 && !take(waited[1].fd, result.err)) waited[1].fd = -1;
   }
@@ -125,7 +137,7 @@ ChildResult run_program(const std::vector<std::string>& arguments,
   fault.writer = Descriptor();
 
   ChildResult result;
-  collect(out, err, end, result);
+  collect(child, out, err, end, result);
   if (result.timed_out) ::kill(child, SIGKILL);
   int status = 0;
   while (::waitpid(child, &status, 0) == -1 && errno == EINTR) {

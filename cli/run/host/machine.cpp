@@ -90,8 +90,11 @@ std::string Machine::name_rank(const std::string& rank) const {
 void Machine::report_failure() {
   const std::string first = effects_.read_first_failure();
   const auto rank = parse_number<int>(first);
-  const RankEnd end{name_rank(first.empty() ? "the script" : first), code_,
-                    rank ? effects_.read_last_words(attempt_, *rank) : "", effects_.last_line()};
+  const RankEnd end{name_rank(!first.empty()     ? first
+                              : code_ == kKilled ? "dtool's own process"
+                                                 : "the script"),
+                    code_, rank ? effects_.read_last_words(attempt_, *rank) : "",
+                    effects_.last_line()};
   Meaning meaning = meaning_of(end);
   const bool ran_out_of_memory =
       code_ == kKilled && effects_.count_out_of_memory_kills() != kills_before_;

@@ -176,7 +176,10 @@ PythonReply look_at_python() {
   PythonReply reply;
   if (!is_program("python3")) return reply;
   const ChildResult told = run_program({"python3", "-I", "-c", kTell}, kForAnswer);
-  if (!told.ok()) return reply;
+  if (!told.ok()) {
+    if (told.err.find("AssertionError") == told.err.npos) reply.fault = complaint(told);
+    return reply;
+  }
   std::string_view text = told.out;
   std::string_view line = cut_line(text);
   reply.version = cut_word(line);

@@ -6,12 +6,26 @@
 #include "cli/action.h"
 #include "cli/run/conda_packages.h"
 #include "cli/run/host/python_environment.h"
+#include "cli/run/package_store.h"
 #include "cli/run/trainer_bundle.h"
 #include "killfiles/whole_file.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::cli {
 namespace {
+
+TEST(Complaint, IsPipsErrorsOrTheExceptionOfItsTraceback) {
+  ssh::Written told;
+  told.exit_code = 2;
+  told.err = "WARNING: x\nERROR: no numpy\nERROR: none\nmore\n";
+  EXPECT_EQ(complaint(told), "no numpy; none");
+  told.err =
+      "ERROR: Exception:\nTraceback (most recent call last):\n  File \"x\", line 1, in f\n"
+      "    g()\nOSError: [Errno 28] No space left on device\n";
+  EXPECT_EQ(complaint(told), "OSError: [Errno 28] No space left on device");
+  told.err.clear();
+  EXPECT_EQ(complaint(told), "exit code 2");
+}
 
 TEST(GlibcOf, ReadsItsMinorVersion) {
   EXPECT_EQ(glibc_of("glibc 2.36"), 36);

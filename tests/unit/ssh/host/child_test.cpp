@@ -61,6 +61,17 @@ TEST(RunProgram, ItsProgramEndsWithItWhereThatIsAsked) {
   EXPECT_TRUE(becomes_true([&] { return !runs(program); }));
 }
 
+TEST(RunProgram, WhatItsProgramLeavesBehindIsNotWaitedFor) {
+  const auto began = std::chrono::steady_clock::now();
+  const ChildResult told = run_program({"sh", "-c", "sleep 30 & echo $!; exit 3"}, 20s);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 10s);
+  EXPECT_EQ(told.exit_code, 3);
+  EXPECT_FALSE(told.timed_out);
+  const pid_t left = std::stoi(told.out);
+  EXPECT_TRUE(runs(left));
+  ::kill(left, SIGKILL);
+}
+
 TEST(RunProgram, ItsProgramGoesOnElsewhere) {
   const tests::TemporaryFolder folder;
   const pid_t program = orphan_of(Orphan::goes_on, folder.path() / "pid");
