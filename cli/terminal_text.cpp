@@ -2,14 +2,39 @@
 #include "cli/terminal_text.h"
 
 #include <fmt/format.h>
+#include <locale.h>
+#include <wchar.h>
 
 #include <algorithm>
+#include <cwchar>
 
 namespace dtool::cli {
 namespace {
 
 bool begins_character(char byte) {
   return (static_cast<unsigned char>(byte) & 0xc0) != 0x80;
+}
+
+struct Character {
+  std::size_t bytes;
+  std::size_t columns;
+};
+
+/// The first of a text that is not empty. What is no UTF-8, or unknown, takes a column.
+Character first_character(std::string_view text) {
+  if (static_cast<unsigned char>(text[0]) < 0x80) return {1, 1};
+  // The user's own locale may not be one of UTF-8.
+  static const locale_t kUtf8 = ::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
+  std::size_t bytes = 1;
+  while (bytes < text.size() && !begins_character(text[bytes])) ++bytes;
+  if (kUtf8 == nullptr) return {bytes, 1};
+  const locale_t former = ::uselocale(kUtf8);
+  wchar_t wide = 0;
+  std::mbstate_t state{};
+  const bool is_whole = std::mbrtowc(&wide, text.data(), bytes, &state) == bytes;
+  const int columns = is_whole ? ::wcwidth(wide) : 1;
+  ::uselocale(former);
+  return {bytes, columns < 0 ? 1 : static_cast<std::size_t>(columns)};
 }
 
 /// Where the escape sequence that begins at `at` has its last character (ECMA-48).
@@ -35,16 +60,24 @@ std::string as_drawn(std::string_view line) {
 }
 
 std::size_t length(std::string_view text) {
-  return static_cast<std::size_t>(std::ranges::count_if(text, begins_character));
+  std::size_t columns = 0;
+  while (!text.empty()) {
+    const Character each = first_character(text);
+    columns += each.columns;
+    text.remove_prefix(each.bytes);
+  }
+  return columns;
 }
 
 std::string cut(std::string_view text, std::size_t columns) {
   if (length(text) <= columns) return std::string(text);
   if (columns == 0) return "";
   std::size_t at = 0;
-  for (std::size_t count = 0; at < text.size(); ++at) {
-    if (!begins_character(text[at])) continue;
-    if (++count == columns) break;
+  for (std::size_t used = 0; at < text.size();) {
+    const Character each = first_character(text.substr(at));
+    used += each.columns;
+    if (used >= columns) break;
+    at += each.bytes;
   }
   return std::string(text.substr(0, at)) + "…";
 }

@@ -18,10 +18,10 @@ using ssh::printable;
 /// The final state of a line that a program redrew with carriage returns; its line end stays.
 std::string as_drawn(std::string_view line);
 
-/// Number of characters of UTF-8 text. Wide East Asian ones count as one.
+/// How many columns of a terminal UTF-8 text takes; wide characters take two.
 std::size_t length(std::string_view text);
 
-/// The first `columns` characters of UTF-8 text; if some are left out, the last one is an ellipsis.
+/// The first `columns` columns of UTF-8 text; if some are left out, the last one is an ellipsis.
 std::string cut(std::string_view text, std::size_t columns);
 
 /// `text` without escape sequences and control characters; a tab becomes a blank. Other bytes that

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // `dtool status`: a row for each machine of a recorded run, and the cause if the run failed.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <nlohmann/json.hpp>
@@ -51,7 +52,9 @@ void StatusAction::add_options(Options& command) {
 void StatusAction::show(Console& console, const killfiles::Killfile& killfile,
                         const std::vector<MachineStatus>& machines) const {
   for (const std::string& line : headlines(console, killfile, machines, 0)) console.say(line);
-  const Room room{0, each_ ? 0 : kReadableRows};
+  const std::size_t columns =
+      console.is_terminal(To::out) ? terminal_size(STDOUT_FILENO).columns : 0;
+  const Room room{columns, each_ ? 0 : kReadableRows};
   for (const std::string& line : table(console, machines, room)) console.say(line);
 }
 

@@ -76,5 +76,14 @@ TEST(AsDrawn, IsWhatStandsThereLast) {
   EXPECT_EQ(as_drawn(""), "");
 }
 
+TEST(Length, CountsTheColumnsOfATerminal) {
+  EXPECT_EQ(length("caf\xc3\xa9"), 4U);
+  EXPECT_EQ(length("\xe6\xad\xa5\xe9\xaa\xa4 3"), 6U) << "wide characters";
+  EXPECT_EQ(length("e\xcc\x81"), 1U) << "a mark on the letter";
+  EXPECT_EQ(length("\xff\xfe"), 2U) << "no UTF-8";
+  EXPECT_EQ(cut("\xe6\xad\xa5\xe9\xaa\xa4 3", 4), "\xe6\xad\xa5…");
+  EXPECT_EQ(cut("\xe6\xad\xa5\xe9\xaa\xa4 3", 6), "\xe6\xad\xa5\xe9\xaa\xa4 3");
+}
+
 }  // namespace
 }  // namespace dtool::cli
