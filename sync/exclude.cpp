@@ -8,6 +8,30 @@
 
 namespace dtool::tree_sync {
 
+namespace {
+
+/// Whether a path matches a pattern that may have `**` between slashes.
+bool matches(std::string_view pattern, std::string_view path) {
+  const std::size_t end = pattern.find('/');
+  const std::string part(pattern.substr(0, end));
+  const std::string_view rest = end == pattern.npos ? "" : pattern.substr(end + 1);
+  if (part == "**") {
+    if (rest.empty()) return !path.empty();
+    for (std::size_t begin = 0;; ++begin) {
+      if (matches(rest, path.substr(begin))) return true;
+      begin = path.find('/', begin);
+      if (begin == path.npos) return false;
+    }
+  }
+  const std::size_t slash = path.find('/');
+  const std::string component(path.substr(0, slash));
+  if (::fnmatch(part.c_str(), component.c_str(), FNM_PATHNAME) != 0) return false;
+  if (end == pattern.npos || slash == path.npos) return end == pattern.npos && slash == path.npos;
+  return matches(rest, path.substr(slash + 1));
+}
+
+}  // namespace
+
 Excludes::Excludes(const std::vector<std::string>& patterns) {
   for (const std::string& given : patterns) {
     Pattern pattern;
@@ -20,6 +44,7 @@ Excludes::Excludes(const std::vector<std::string>& patterns) {
     if (text.empty()) {
       throw std::invalid_argument(fmt::format("the pattern '{}' excludes nothing", given));
     }
+    pattern.given = given;
     pattern.text = text;
     patterns_.push_back(pattern);
   }
@@ -38,15 +63,25 @@ bool Excludes::match(std::string_view name, Kind kind) const {
   for (std::size_t begin = 0; begin <= name.size();) {
     const std::size_t end = std::min(name.find('/', begin), name.size());
     const bool is_folder = end < name.size() || kind == Kind::folder;
-    const std::string path(name.substr(0, end));
+    bool is_match = false;
     for (const Pattern& pattern : patterns_) {
       if (pattern.is_folder && !is_folder) continue;
-      const char* subject = path.c_str() + (pattern.is_rooted ? 0 : begin);
-      if (::fnmatch(pattern.text.c_str(), subject, FNM_PATHNAME) == 0) return true;
+      const std::size_t first = pattern.is_rooted ? 0 : begin;
+      if (!matches(pattern.text, name.substr(first, end - first))) continue;
+      is_match = pattern.is_used = true;
     }
+    if (is_match) return true;
     begin = end + 1;
   }
   return false;
+}
+
+std::vector<std::string> Excludes::unused() const {
+  std::vector<std::string> unused;
+  for (const Pattern& each : patterns_) {
+    if (!each.is_used) unused.push_back(each.given);
+  }
+  return unused;
 }
 
 }  // namespace dtool::tree_sync

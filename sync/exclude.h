@@ -10,8 +10,8 @@ namespace dtool::tree_sync {
 
 /// Shell patterns (`*`, `?`, `[…]`), matched against names relative to the tree's root. A pattern
 /// without a slash matches any component of a name. A pattern with a slash matches from the root,
-/// and its `*` stops at slashes. With a slash at the end it matches only folders. A folder that
-/// matches excludes everything below it.
+/// and its `*` stops at slashes; `**` between slashes stands for any folders, also none. With a
+/// slash at the end it matches only folders. A folder that matches excludes everything below it.
 class Excludes {
  public:
   /// Throws std::invalid_argument on a pattern that can match nothing, such as an empty one.
@@ -22,12 +22,17 @@ class Excludes {
   /// Whether the folder `name` or one above it matches.
   bool match_folder(std::string_view name) const;
 
+  /// The patterns that have matched nothing so far, as given.
+  std::vector<std::string> unused() const;
+
  private:
   enum class Kind { file, folder };
   struct Pattern {
+    std::string given;
     std::string text;
     bool is_rooted = false;
     bool is_folder = false;
+    mutable bool is_used = false;
   };
 
   bool match(std::string_view name, Kind kind) const;

@@ -72,6 +72,7 @@ Tree Reader::read(const std::vector<std::string>& includes) {
   for (const std::string& name : includes) add_included(name);
   // As they mostly are; a repository inside bears its name among others as a file does.
   if (!includes.empty() || !std::ranges::is_sorted(tree_.files)) sort();
+  tree_.unused_excludes = excludes_.unused();
   return std::move(tree_);
 }
 

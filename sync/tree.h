@@ -38,6 +38,7 @@ struct Tree {
   std::uint64_t bytes = 0;           ///< of the regular files
   std::vector<std::string> skipped;  ///< sockets, pipes and devices, which cannot be sent
   std::vector<Look> looks = {};      ///< one for each file, made when the tree was read
+  std::vector<std::string> unused_excludes = {};  ///< patterns that matched nothing
 };
 
 /// The files of `root`. In a checkout these are the files that git tracks or would add (inner

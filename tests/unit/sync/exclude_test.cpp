@@ -37,6 +37,24 @@ TEST(Exclude, ASlashAtTheEndMatchesFoldersOnly) {
   EXPECT_TRUE(excludes("/out/", "out/x"));
 }
 
+TEST(Exclude, TwoStarsStandForAnyFoldersAsGitHasIt) {
+  for (const char* name : {"data", "data/x", "a/data", "a/b/data/x"})
+    EXPECT_TRUE(excludes("**/data", name)) << name;
+  EXPECT_FALSE(excludes("**/data", "a/mydata"));
+  EXPECT_TRUE(excludes("a/**/b", "a/b"));
+  EXPECT_TRUE(excludes("a/**/b", "a/x/y/b"));
+  EXPECT_FALSE(excludes("a/**/b", "x/a/b"));
+  EXPECT_TRUE(excludes("a/**", "a/x"));
+  EXPECT_FALSE(Excludes({"a/**"}).match_folder("a"));
+}
+
+TEST(Exclude, PatternsThatMatchedNothingAreTold) {
+  const Excludes all({"*.o", "build/", "*.ckpt"});
+  EXPECT_TRUE(all.match_file("build/a.o"));
+  EXPECT_TRUE(all.match_file("b.o"));
+  EXPECT_EQ(all.unused(), std::vector<std::string>{"*.ckpt"});
+}
+
 TEST(Exclude, AwkwardNamesAreMatchedAsTheyAre) {
   EXPECT_TRUE(excludes("a b", "x/a b/c"));
   EXPECT_TRUE(excludes("*'*", "it's"));
