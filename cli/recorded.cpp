@@ -12,6 +12,7 @@
 #include "cli/record/record_files.h"
 #include "cli/terminal_text.h"
 #include "ssh/machine/home_folder.h"
+#include "ssh/notice.h"
 
 namespace dtool::cli {
 
@@ -66,9 +67,9 @@ UsageError unreadable(const killfiles::Listed& listed) {
   return UsageError(listed.error, has_hint ? "" : "mend the file: dtool needs it to end the run");
 }
 
-killfiles::Listed find_recorded(const std::string& id) {
+killfiles::Listed find_recorded(const std::string& id, killfiles::Prefer prefer) {
   try {
-    return killfiles::find(killfile_folder(), id);
+    return killfiles::find(killfile_folder(), id, prefer, ssh::notice);
   } catch (const std::invalid_argument&) {
     if (const auto forgotten = find_forgotten(id)) throw was_forgotten(*forgotten);
     throw;

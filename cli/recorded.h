@@ -21,9 +21,10 @@ std::filesystem::path killfile_folder();
 killfiles::Killfile recorded_run(const std::string& id,
                                  const std::string& hint = "dtool run starts one");
 
-/// The file of the run named by an id or a prefix. Throws UsageError that tells of a run which was
-/// forgotten, std::invalid_argument if none or several match.
-killfiles::Listed find_recorded(const std::string& id);
+/// The file of the run that `id` means (killfiles::find). Throws UsageError that tells of a run
+/// which was forgotten, std::invalid_argument if none or several match.
+killfiles::Listed find_recorded(const std::string& id,
+                                killfiles::Prefer prefer = killfiles::Prefer::none);
 
 /// Says why the killfile could not be read.
 UsageError unreadable(const killfiles::Listed& listed);

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -113,10 +114,23 @@ struct Listed {
 /// All killfiles in `folder`, newest first; empty if there is no such folder.
 std::vector<Listed> list(const std::filesystem::path& folder);
 
-/// The recorded run whose id is `id_or_prefix`, or the only one whose id begins with it. A file
-/// that cannot be read or holds no run id goes by its name without `.killfile`. Throws
-/// std::invalid_argument: with the candidates if several match, with the recorded runs if none
-/// matches.
-Listed find(const std::filesystem::path& folder, std::string_view id_or_prefix);
+/// The ids among `newest_first` that `text` may mean: the whole id; `last`, the newest one; those
+/// with that tag (`lr3` of `train_lr3_20261121-…`); those that begin with it; those that have it
+/// within.
+struct Meant {
+  std::vector<std::string> ids;  ///< newest first
+  bool is_tag = false;           ///< the newest of several is meant
+};
+Meant runs_meant(const std::vector<std::string>& newest_first, std::string_view text);
+
+/// Which of several runs is meant: for `kill`, the only one that is not known to have ended.
+enum class Prefer { none, unended };
+
+/// The recorded run that `text` means (runs_meant). A file that cannot be read or holds no run id
+/// goes by its name without `.killfile`. `told` gets a sentence if the newest of several with a tag
+/// was taken. Throws std::invalid_argument: with the candidates if several match, with the recorded
+/// runs if none matches.
+Listed find(const std::filesystem::path& folder, std::string_view text,
+            Prefer prefer = Prefer::none, const std::function<void(std::string_view)>& told = {});
 
 }  // namespace dtool::killfiles

@@ -74,9 +74,10 @@ std::optional<Listed> require_one(std::vector<Listed> runs, std::string_view wan
     throw std::invalid_argument(fmt::format("run '{}' is recorded twice: {} and {}", wanted,
                                             runs[0].file.string(), runs[1].file.string()));
   }
-  throw std::invalid_argument(fmt::format(
-      "'{}' begins the id of {} runs: {}\nhint: give more of the id of the one you mean", wanted,
-      runs.size(), join_names(runs)));
+  throw std::invalid_argument(
+      fmt::format("'{}' {} of {} runs: {}\nhint: give more of the id of the one you mean", wanted,
+                  name_of(runs[0]).starts_with(wanted) ? "begins the id" : "is part of the ids",
+                  runs.size(), join_names(runs)));
 }
 
 // A launcher that was killed while writing leaves a temporary file, and no run was started from it.
@@ -152,26 +153,55 @@ std::vector<Listed> list(const fs::path& folder) {
   return runs;
 }
 
-Listed find(const fs::path& folder, std::string_view id_or_prefix) {
-  if (id_or_prefix.empty()) throw std::invalid_argument("the run id is empty");
+Meant runs_meant(const std::vector<std::string>& newest_first, std::string_view text) {
+  constexpr std::size_t kTime = 23;  // of `_20261121-034512-3fa91c`
+  const auto all_of = [&newest_first](const auto& is_meant) {
+    std::vector<std::string> ids;
+    std::ranges::copy_if(newest_first, std::back_inserter(ids), is_meant);
+    return ids;
+  };
+  if (auto same = all_of([&](const std::string& id) { return id == text; }); !same.empty())
+    return {std::move(same)};
+  if (text == "last" && !newest_first.empty()) return {{newest_first.front()}};
+  auto begun = all_of([&](const std::string& id) { return id.starts_with(text); });
+  const std::string tag = fmt::format("_{}", text);
+  auto tagged = all_of([&](const std::string& id) {
+    return id.size() > kTime && id.substr(0, id.size() - kTime).ends_with(tag);
+  });
+  if (begun.empty() && !tagged.empty()) return {std::move(tagged), true};
+  if (!begun.empty()) return {std::move(begun)};
+  return {all_of([&](const std::string& id) { return id.find(text) != id.npos; })};
+}
+
+Listed find(const fs::path& folder, std::string_view text, Prefer prefer,
+            const std::function<void(std::string_view)>& told) {
+  if (text.empty()) throw std::invalid_argument("the run id is empty");
   const std::vector<Listed> runs = list(folder);
-  std::vector<Listed> exact;
-  std::vector<Listed> begun;
-  for (const Listed& run : runs) {
-    const std::string name = name_of(run);
-    if (name == id_or_prefix) exact.push_back(run);
-    if (name.starts_with(id_or_prefix)) begun.push_back(run);
-  }
-  if (std::optional<Listed> run = require_one(std::move(exact), id_or_prefix)) return *run;
-  if (std::optional<Listed> run = require_one(std::move(begun), id_or_prefix)) return *run;
   std::vector<std::string> names;
   for (const Listed& run : runs) names.push_back(name_of(run));
-  const auto meant = nearest_beginning(id_or_prefix, names);
+  const Meant meant_runs = runs_meant(names, text);
+  std::vector<Listed> found;
+  for (const Listed& run : runs) {
+    if (std::ranges::count(meant_runs.ids, name_of(run)) > 0) found.push_back(run);
+  }
+  const auto goes_on = [](const Listed& run) {
+    return run.killfile && run.killfile->ended.empty();
+  };
+  if (prefer == Prefer::unended && found.size() > 1 && std::ranges::count_if(found, goes_on) == 1)
+    return *std::ranges::find_if(found, goes_on);
+  if (meant_runs.is_tag && found.size() > 1) {
+    if (told)
+      told(fmt::format("{} runs have the tag {}: this is the newest, {}", found.size(), text,
+                       name_of(found.front())));
+    return found.front();
+  }
+  if (std::optional<Listed> run = require_one(std::move(found), text)) return *run;
+  const auto meant = nearest_beginning(text, names);
   const std::string hint = meant          ? fmt::format("\nhint: did you mean {}?", *meant)
                            : runs.empty() ? ""
                                           : "\nhint: these runs are recorded: " + join_names(runs);
   throw std::invalid_argument(
-      fmt::format("no run '{}' is recorded in {}{}", id_or_prefix, folder.string(), hint));
+      fmt::format("no run '{}' is recorded in {}{}", text, folder.string(), hint));
 }
 
 }  // namespace dtool::killfiles

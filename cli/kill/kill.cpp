@@ -172,7 +172,7 @@ std::optional<std::vector<Chosen>> KillAction::choose(Invocation& invocation) co
   }
   std::vector<Chosen> chosen;
   for (const std::string& id : runs_) {
-    const killfiles::Listed found = find_recorded(id);
+    const killfiles::Listed found = find_recorded(id, killfiles::Prefer::unended);
     if (!found.killfile) throw unreadable(found);
     chosen.push_back({*found.killfile, found.file});
   }
@@ -182,7 +182,11 @@ std::optional<std::vector<Chosen>> KillAction::choose(Invocation& invocation) co
 bool KillAction::forget(Console& console, ssh::Remote& remote, const Chosen& chosen) const {
   const bool wanted =
       delete_ || (!yes_ && !console.json() &&
-                  console.ask(fmt::format("delete {}?", chosen.file.string())).value_or(false));
+                  console
+                      .ask(fmt::format("delete {}? (status, logs and fetch no longer find the "
+                                       "run then; its outputs stay on the hosts)",
+                                       chosen.file.string()))
+                      .value_or(false));
   if (!wanted) return false;
   forget_run(console, remote, chosen.killfile, chosen.file);
   return true;

@@ -18,6 +18,7 @@
 #include "cli/watch/run_status.h"
 #include "killfiles/nearest.h"
 #include "ssh/fleet.h"
+#include "ssh/notice.h"
 #include "ssh/quote.h"
 #include "ssh/script.h"
 
@@ -93,24 +94,24 @@ std::string complete_id(const std::string& id) {
   if (known.empty())
     throw UsageError("no run is recorded in " + record_folder().string(), "dtool run starts one");
   if (id.empty()) return newest_of(known);
-  if (known.contains(id)) return id;
-  std::vector<std::string> matches;
-  for (const std::string& each : known) {
-    if (each.starts_with(id)) matches.push_back(each);
-  }
-  if (matches.size() == 1) return matches.front();
+  std::vector<std::string> newest_first(known.begin(), known.end());
+  std::ranges::stable_sort(newest_first, std::greater(), time_in);
+  if (id == "last" && !known.contains(id)) return newest_of(known);
+  const auto [matches, is_tag] = killfiles::runs_meant(newest_first, id);
+  if (is_tag && matches.size() > 1)
+    ssh::notice(fmt::format("{} runs have the tag {}: this is the newest, {}", matches.size(), id,
+                            matches.front()));
+  if (is_tag || matches.size() == 1) return matches.front();
   std::vector<std::string> named = matches;
   if (named.size() > kMostNamed) named.resize(kMostNamed);
   if (matches.empty()) {
-    std::vector<std::string> newest_first(known.begin(), known.end());
-    std::ranges::stable_sort(newest_first, std::greater(), time_in);
     const auto meant = killfiles::nearest_beginning(id, newest_first);
     throw UsageError(fmt::format("no run {} is recorded here", id),
                      (meant ? fmt::format("did you mean {}? ", *meant) : "") +
                          "dtool list shows the runs, and ls " + record_folder().string() +
                          " those that were forgotten, too");
   }
-  throw UsageError(fmt::format("{} runs begin with {}: {}{}", matches.size(), id,
+  throw UsageError(fmt::format("{} runs have {} in their ids: {}{}", matches.size(), id,
                                fmt::join(named, ", "), matches.size() > kMostNamed ? ", …" : ""),
                    "give more of the id");
 }

@@ -138,6 +138,37 @@ TEST_F(KillfileFolderTest, FindsARunByItsIdOrTheBeginningOfOne) {
   EXPECT_EQ(find(folder(), "20261121-ab").killfile.value().run_id, "20261121-ab");
 }
 
+TEST_F(KillfileFolderTest, FindsARunByItsTagByAPartOfItsIdAndAsTheLast) {
+  record("train_lr3_20261121-000000-aaaaaa", "2026-11-21T00:00:00Z");
+  record("train_lr3_20261122-000000-bbbbbb", "2026-11-22T00:00:00Z");
+  record("other_20261123-000000-cccccc", "2026-11-23T00:00:00Z");
+  std::string told;
+  const auto note = [&told](std::string_view line) { told = line; };
+  const auto found = [&](std::string_view text) {
+    told.clear();
+    return find(folder(), text, Prefer::none, note).killfile.value().run_id;
+  };
+  EXPECT_EQ(found("last"), "other_20261123-000000-cccccc");
+  EXPECT_EQ(found("aaaaaa"), "train_lr3_20261121-000000-aaaaaa");
+  EXPECT_EQ(told, "");
+  EXPECT_EQ(found("lr3"), "train_lr3_20261122-000000-bbbbbb");
+  EXPECT_EQ(told, "2 runs have the tag lr3: this is the newest, train_lr3_20261122-000000-bbbbbb");
+  EXPECT_EQ(find_fault("train").substr(0, 30), "'train' begins the id of 2 run");
+  EXPECT_EQ(find_fault("000000").substr(0, 37), "'000000' is part of the ids of 3 runs");
+}
+
+TEST_F(KillfileFolderTest, KillMeansTheOnlyRunThatHasNotEnded) {
+  for (const char* id : {"a_x_20261121-000000-aaaaaa", "a_x_20261122-000000-bbbbbb"}) {
+    const auto file = record(id, "2026-11-21T00:00:00Z");
+    Killfile killfile = read(file);
+    if (killfile.run_id.ends_with("b")) killfile.ended = "2026-11-23T00:00:00Z";
+    write(folder(), killfile);
+  }
+  for (const char* text : {"x", "a"})
+    EXPECT_EQ(find(folder(), text, Prefer::unended).killfile.value().run_id,
+              "a_x_20261121-000000-aaaaaa");
+}
+
 TEST_F(KillfileFolderTest, NamesTheCandidatesOrTheRecordedRuns) {
   record("20261121-a", "2026-11-21T00:00:00Z");
   record("20261121-b", "2026-11-22T00:00:00Z");
