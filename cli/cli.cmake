@@ -116,6 +116,8 @@ add_library(dtool_cli STATIC
   cli/run/package_store.cpp
   cli/run/pending_run.cpp
   cli/run/plan.cpp
+  cli/run/program_flags.cpp
+  cli/run/program_words.cpp
   cli/run/python_environment.cpp
   cli/run/record_plan.cpp
   cli/run/report.cpp

@@ -6,9 +6,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include "cli/terminal_text.h"
 #include "killfiles/nearest.h"
@@ -41,6 +43,16 @@ std::vector<std::string> subcommands_of(const CLI::App& app) {
   for (const CLI::App* each : app.get_subcommands({})) names.push_back(each->get_name());
   return names;
 }
+
+/// Flags of other launchers, by the dtool flag or the words that have their part.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kOthersFlags = {{
+    {"--nnodes", "the hosts decide how many machines there are: --runs_on"},
+    {"--num_machines", "the hosts decide how many machines there are: --runs_on"},
+    {"--node_rank", "dtool gives each machine its number, in the order of --runs_on"},
+    {"--machine_rank", "dtool gives each machine its number, in the order of --runs_on"},
+    {"--master_addr", "rank 0 is on the first host; --distributed_ip_and_port chooses its address"},
+    {"--master_port", "dtool takes a free port; --distributed_ip_and_port chooses one"},
+}};
 
 UsageError unknown_word(const CLI::App& app, const std::string& word,
                         const std::vector<std::string>& known, const std::string& kind) {
@@ -102,6 +114,11 @@ UsageError unexpected(const CLI::App& app, const std::vector<std::string>& words
     return UsageError(fmt::format("{} stands before the command", name),
                       fmt::format("flags follow it: {} {}", name_in_full(chosen), name));
   }
+  const auto other =
+      std::ranges::find(kOthersFlags, name, &std::pair<std::string_view, std::string_view>::first);
+  if (other != kOthersFlags.end() && chosen.get_option_no_throw("--runs_on") != nullptr)
+    return UsageError(fmt::format("{} is not a flag of {}", name, name_in_full(chosen)),
+                      std::string(other->second));
   return unknown_word(app, name, flags_of(app), "flag");
 }
 
@@ -125,6 +142,15 @@ std::string wrapped_help(std::string_view text) {
     wrapped += line + '\n';
   }
   return wrapped;
+}
+
+/// mpirun writes long flags with one dash, where CLI11 would read letters: `-hostfile` as `-h`.
+void refuse_single_dash(const CLI::App& command, const std::string& word) {
+  if (word.size() < 3 || word[0] != '-' || word[1] == '-') return;
+  const std::string meant = with_known_spelling("-" + word.substr(0, word.find('=')));
+  if (command.get_option_no_throw(meant) == nullptr) return;
+  throw UsageError(fmt::format("{} is not a flag of {}", word, name_in_full(command)),
+                   fmt::format("did you mean {}?", meant));
 }
 
 class HelpFormatter : public CLI::Formatter {
@@ -203,6 +229,7 @@ Words read_words(const CLI::App& app, int argc, char** argv) {
     if (const auto found = app.get_subcommands(is_named); reader == &app && !found.empty()) {
       reader = found.front();
     } else if (word.starts_with('-')) {
+      refuse_single_dash(*reader, word);
       const CLI::Option* option = reader->get_option_no_throw(words.own.back());
       if (option != nullptr && option->get_items_expected_min() > 0) waiting = option;
     }

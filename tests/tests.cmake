@@ -59,6 +59,7 @@ if(DTOOL_TESTS)
     tests/unit/cli/run/listener_test.cpp
     tests/unit/cli/run/listener_trial_test.cpp
     tests/unit/cli/run/plan_test.cpp
+    tests/unit/cli/run/program_words_test.cpp
     tests/unit/cli/run/earlier_run_test.cpp
     tests/unit/cli/run/sending_progress_test.cpp
     tests/unit/cli/run/start_jobs_test.cpp

@@ -92,6 +92,8 @@ namespace {
 
 void set_processes(const RunFlags& flags, const Targets& targets,
                    const std::vector<Checked>& checked, RunPlan& plan) {
+  const bool names_threads = std::ranges::any_of(
+      plan.variables, [](const auto& each) { return each.first == "OMP_NUM_THREADS"; });
   for (std::size_t i = 0; i < plan.machines.size(); ++i) {
     MachinePlan& machine = plan.machines[i];
     if (flags.nproc_per_node != "auto") {
@@ -102,6 +104,9 @@ void set_processes(const RunFlags& flags, const Targets& targets,
       machine.processes = std::max(1, checked[i].gpus);
     }
     if (plan.program.empty()) take_trainer(checked[i], machine);
+    const std::int64_t cores = checked[i].reply ? checked[i].reply->hardware.cores : 0;
+    if (!plan.program.empty() && cores > 0 && !names_threads)
+      machine.threads = std::max(1, static_cast<int>(cores) / std::max(1, machine.processes));
   }
   number_ranks(plan);
 }

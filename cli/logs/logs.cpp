@@ -225,6 +225,8 @@ int LogsAction::run(Invocation& invocation) {
   }
   const bool selects_all = selection_.ranks.empty() && selection_.pattern.empty() &&
                            !selection_.since && selection_.tail != 0;
+  if (!console.json() && exit_code == kAllWell && first_failure && !output.has_shown_lines())
+    console.note("it has written nothing");
   if (exit_code == kAllWell && !first_failure_)
     exit_code = tell_missing_ranks(console, run, output);
   if (!console.json() && exit_code == kAllWell && !output.has_shown_lines() && selects_all)

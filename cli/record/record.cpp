@@ -57,6 +57,7 @@ json machine_json(const RecordedMachine& machine) {
           {"tree", machine.tree},
           {"output_folder", machine.output_folder},
           {"processes", machine.processes},
+          {"threads", machine.threads},
           {"cores", machine.cores},
           {"memory_bytes", machine.memory},
           {"gpus", machine.gpus},
@@ -141,6 +142,7 @@ RecordedMachine machine_of(const json& from) {
   take(from, "tree", machine.tree);
   take(from, "output_folder", machine.output_folder);
   take(from, "processes", machine.processes);
+  take(from, "threads", machine.threads);
   take(from, "cores", machine.cores);
   take(from, "memory_bytes", machine.memory);
   take(from, "gpus", machine.gpus);

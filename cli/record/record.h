@@ -27,6 +27,7 @@ struct RecordedMachine {
   std::string tree;  ///< the run's own copy of the code; empty: it ran in the code folder
   std::string output_folder;
   int processes = 0;
+  int threads = 0;          ///< of each process (OMP_NUM_THREADS); 0: dtool did not choose
   std::int64_t cores = 0;   ///< 0: not known
   std::int64_t memory = 0;  ///< bytes
   std::vector<std::string> gpus;

@@ -68,6 +68,7 @@ std::string describe_machine(const RecordedMachine& machine) {
     parts.push_back(machine.identity.name);
   if (machine.processes > 0)
     parts.push_back(counted(static_cast<std::size_t>(machine.processes), "process"));
+  if (machine.threads > 0) parts.push_back(fmt::format("OMP_NUM_THREADS {}", machine.threads));
   if (machine.cores > 0) parts.push_back(counted(static_cast<std::size_t>(machine.cores), "core"));
   if (machine.memory > 0)
     parts.push_back(fmt::format("{:.1f} GiB", static_cast<double>(machine.memory) / (1 << 30)));

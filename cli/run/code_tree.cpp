@@ -3,7 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <string_view>
 #include <utility>
 
 #include "cli/action.h"
@@ -25,6 +31,16 @@ std::string exactly(const std::filesystem::path& file) {
     pattern += is_special ? fmt::format("\\{}", each) : std::string(1, each);
   }
   return pattern;
+}
+
+/// https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md
+bool is_lfs_pointer(const std::filesystem::path& file, std::uint64_t size) {
+  constexpr std::string_view kBegin = "version https://git-lfs.github.com/spec/v1\n";
+  constexpr std::uint64_t kMostBytes = 1024;
+  if (size < kBegin.size() || size >= kMostBytes) return false;
+  std::ifstream stream(file, std::ios::binary);
+  std::string begin(kBegin.size(), '\0');
+  return stream.read(begin.data(), static_cast<std::streamsize>(begin.size())) && begin == kBegin;
 }
 
 }  // namespace
@@ -53,7 +69,7 @@ std::string outputs_inside(const std::string& output_dir) {
 
 void require_code_tree() {
   const std::filesystem::path here = current_folder();
-  if (here == home() || here == here.root_path()) {
+  if (here == home() || here == here.root_path() || here == "/tmp") {
     throw UsageError(fmt::format("the current folder {} is no code tree to send", here.string()),
                      "change into the tree's folder, or give --no_sync");
   }
@@ -78,6 +94,58 @@ tree_sync::Tree read_code_tree(CodeChoice choice) {
     include = std::move(name);
   }
   return tree_sync::read_tree(here, choice.excludes, choice.includes);
+}
+
+std::vector<std::string> notes_on_tree(const tree_sync::Tree& tree,
+                                       const std::vector<std::string>& typed) {
+  std::vector<std::string> notes;
+  for (const std::string& each : tree.unused_excludes) {
+    if (std::ranges::count(typed, each) > 0)
+      notes.push_back(fmt::format("--exclude {} matches nothing that would be sent", each));
+  }
+  std::error_code unseen;
+  if (std::filesystem::exists(tree.root / ".gitignore", unseen) &&
+      !tree_sync::find_checkout(tree.root))
+    notes.emplace_back(
+        "the .gitignore here does not count, since the folder is no git checkout; git init makes "
+        "it one");
+  std::size_t pointers = 0;
+  std::string first;
+  if (std::filesystem::exists(tree.root / ".gitattributes", unseen)) {
+    for (std::size_t i = 0; i < tree.files.size(); ++i) {
+      if (!is_lfs_pointer(tree.root / tree.files[i], tree.looks[i].size)) continue;
+      if (pointers++ == 0) first = tree.files[i];
+    }
+  }
+  if (pointers > 0)
+    notes.push_back(
+        fmt::format("{}{} of Git LFS in place of the file; git lfs pull brings it", first,
+                    pointers == 1 ? " is a pointer"
+                                  : fmt::format(" and {} others are pointers", pointers - 1)));
+  return notes;
+}
+
+std::string note_on_size(const tree_sync::Tree& tree) {
+  constexpr std::uint64_t kMuch = 100'000'000;
+  constexpr std::uint64_t kMuchWithoutGit = 20'000'000;
+  constexpr std::size_t kMostNamed = 3;
+  if (tree.bytes <= kMuchWithoutGit || (tree.bytes <= kMuch && tree_sync::find_checkout(tree.root)))
+    return "";
+  const auto megabytes = [](std::uint64_t bytes) {
+    return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
+  };
+  std::map<std::string, std::uint64_t> bytes;
+  for (std::size_t i = 0; i < tree.files.size(); ++i)
+    bytes[tree.files[i].substr(0, tree.files[i].find('/'))] += tree.looks[i].size;
+  std::vector<std::pair<std::uint64_t, std::string>> largest;
+  for (const auto& [name, size] : bytes) largest.emplace_back(size, name);
+  std::ranges::sort(largest, std::greater());
+  if (largest.size() > kMostNamed) largest.resize(kMostNamed);
+  std::string named;
+  for (const auto& [size, name] : largest)
+    named += fmt::format("{}{} {}", named.empty() ? "" : ", ", name, megabytes(size));
+  return fmt::format("the code has {}: {}; data goes with --data, and --exclude leaves it out",
+                     megabytes(tree.bytes), named);
 }
 
 std::optional<tree_sync::GitState> state_of_code_tree(const std::string& output_dir) {

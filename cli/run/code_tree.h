@@ -25,7 +25,7 @@ std::string code_folder(const ssh::Host& host, const std::string& code_path,
 /// The output folder, from the code folder, with a slash at its end; empty if it is not inside.
 std::string outputs_inside(const std::string& output_dir);
 
-/// Throws UsageError if the current folder is the home folder or `/`.
+/// Throws UsageError if the current folder is the home folder, `/tmp` or `/`.
 void require_code_tree();
 
 /// What the flags say of the files to send.
@@ -39,6 +39,14 @@ struct CodeChoice {
 /// The files of the current folder. Throws as require_code_tree(), and UsageError if an included
 /// path is outside of the folder.
 tree_sync::Tree read_code_tree(CodeChoice choice);
+
+/// What is worth a note: exclude patterns of `typed` that match nothing, a .gitignore that no git
+/// reads, pointers of Git LFS in place of files.
+std::vector<std::string> notes_on_tree(const tree_sync::Tree& tree,
+                                       const std::vector<std::string>& typed);
+
+/// `163.0 MB: data 140.0 MB, runs 12.0 MB; …` of a tree that is large for code; else empty.
+std::string note_on_size(const tree_sync::Tree& tree);
 
 /// What git tells of the current folder (sync/git_files.h); nothing where it tells nothing.
 std::optional<tree_sync::GitState> state_of_code_tree(const std::string& output_dir);

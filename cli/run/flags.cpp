@@ -72,6 +72,7 @@ void add_shared_flags(Options& command, RunFlags& flags, const std::string& code
                         "a machine without a sign of life for this long has failed (60)",
                         {1, kLongestSilence})
       .type_name("SECONDS");
+  add_program_flags(command, flags.program);
   command
       .add_option("--export", flags.exports, "VAR or VAR=VALUE for the run's processes; repeatable")
       .type_name("VAR[=VALUE]")
@@ -169,6 +170,7 @@ void apply_settings(const Settings& settings, RunFlags& flags) {
   flags.relay = flags.relay || settings.relay.value_or(false);
   constexpr bool kUnlessTold = true;
   flags.own_tree = !flags.in_place && (flags.own_tree || settings.own_tree.value_or(kUnlessTold));
+  flags.typed_excludes = flags.excludes;
   flags.excludes.insert(flags.excludes.end(), settings.exclude.begin(), settings.exclude.end());
 }
 

@@ -9,6 +9,7 @@
 
 #include "cli/host_options.h"
 #include "cli/run/environment/environment.h"
+#include "cli/run/program_flags.h"
 #include "cli/settings.h"
 
 namespace dtool::cli {
@@ -42,9 +43,11 @@ struct RunFlags {
   std::string on_failure;
   std::optional<int> max_restarts;
   std::optional<int> lost_after;  ///< seconds
+  ProgramFlags program;
   std::vector<std::string> exports;
   std::vector<std::string> env_files;
   std::vector<std::string> excludes;
+  std::vector<std::string> typed_excludes;  ///< those of excludes that the settings do not have
   std::vector<std::string> includes;
   std::vector<std::string> data;
   bool no_sync = false;

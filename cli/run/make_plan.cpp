@@ -31,7 +31,7 @@ void take_program(PendingRun& run, const Invocation& invocation) {
     const RunRecord& earlier = run.earlier->record();
     if (run.resumes()) run.plan.chain = run.earlier->chain();
     if (run.repeats()) run.plan.rerun_of = earlier.run_id;
-    run.plan.program = earlier.program;
+    if (run.plan.program.empty()) run.plan.program = earlier.program;
     run.plan.what = earlier.what;
     run.experiment_is_shipped = earlier.code.folder.empty();
     if (earlier.experiment.empty()) {
@@ -100,6 +100,7 @@ void make_plan(PendingRun& run, const Invocation& invocation, const Targets& tar
     throw UsageError("--extra, --group and --system_site_packages are about --environment FILE");
   }
   check_torchrun(run.plan.environment, run.plan.program);
+  take_program_flags(run.flags.program, run.plan);
   run.plan.output_dir = run.flags.output_dir;
   run.plan.variables.assign(invocation.settings.all().environment.begin(),
                             invocation.settings.all().environment.end());

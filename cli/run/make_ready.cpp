@@ -257,6 +257,8 @@ bool send_code(PendingRun& run, RunReport& report, Console& console, ssh::Remote
   if (run.sends_to_code_folder()) {
     tree = read_code_tree(
         {run.flags.excludes, run.flags.includes, run.flags.output_dir, run.flags.env_files});
+    for (const std::string& note : notes_on_tree(*tree, run.flags.typed_excludes))
+      console.note(note);
     // A program is in the tree, or reads it; the trainer has all it needs in the experiment.
     if (!run.plan.program.empty()) {
       tree_sync::require_files(*tree);
@@ -277,6 +279,7 @@ bool send_code(PendingRun& run, RunReport& report, Console& console, ssh::Remote
     run.record.code = record_code(*tree, state);
   }
   Sending sending;
+  if (run.sends_to_code_folder()) sending.large = note_on_size(*tree);
   if (run.flags.relay) sending.relay = tree_sync::Relay::yes;
   if (run.flags.force || run.earlier_code) sending.foreign = tree_sync::Foreign::overwrite;
   bool is_code_sent = false;

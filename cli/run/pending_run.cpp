@@ -7,6 +7,7 @@
 
 #include "cli/run/code_tree.h"
 #include "cli/run/data.h"
+#include "ssh/quote.h"
 
 namespace dtool::cli {
 namespace {
@@ -50,13 +51,20 @@ void take_up_earlier(PendingRun& run, Options& command, const Invocation& invoca
     return;
   }
   if (run.flags.resume.empty()) return;
-  if (!run.flags.experiment.empty() || !invocation.program.empty())
-    throw UsageError(
-        fmt::format(
-            "--resume runs what {} ran, and {} was named, too", run.flags.resume,
-            run.flags.experiment.empty() ? invocation.program.front() : run.flags.experiment),
-        "leave it out; --config_kwargs changes settings of the experiment");
+  if (!run.flags.experiment.empty())
+    throw UsageError(fmt::format("--resume runs what {} ran, and {} was named, too",
+                                 run.flags.resume, run.flags.experiment),
+                     "leave it out; --config_kwargs changes settings of the experiment");
   run.earlier.emplace(run.flags.resume, Start::resumed);
+  const RunRecord& earlier = run.earlier->record();
+  if (!invocation.program.empty() && earlier.program.empty())
+    throw UsageError(fmt::format("{} ran the bundled trainer, and --resume goes on with it, not "
+                                 "with {}",
+                                 earlier.run_id, invocation.program.front()),
+                     "--config_kwargs changes settings of the experiment");
+  if (!invocation.program.empty())
+    invocation.console.note(fmt::format("goes on from {}, which ran: {}", earlier.run_id,
+                                        ssh::quote_all(earlier.program)));
   run.earlier->give_flags(command);
   // Who goes on from a run expects its code; the hosts may have been sent another one since.
   if (run.flags.no_sync && !run.earlier->record().program.empty())

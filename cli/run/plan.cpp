@@ -110,8 +110,22 @@ bool reads_log_in_files(const std::vector<std::string>& program) {
 
 std::string name_of_program(const std::vector<std::string>& program) {
   const auto target = python_target(program);
-  if (!target) return file_name(program.front());
-  return target->is_module ? target->name : file_name(target->name);
+  if (target && target->is_module) return target->name;
+  std::string name = target ? target->name : program.front();
+  if (name.starts_with('-')) {  // torchrun's options come first
+    const auto is_script = [](const std::string& word) { return word.ends_with(".py"); };
+    const auto script = std::ranges::find_if(program, is_script);
+    const auto module = std::ranges::find_if(
+        program, [](const auto& each) { return each == "-m" || each == "--module"; });
+    if (script != program.end()) {
+      name = *script;
+    } else if (module != program.end() && module + 1 != program.end()) {
+      return module[1];
+    }
+  }
+  name = file_name(name);
+  if (name.ends_with(".py")) name.resize(name.size() - 3);
+  return name;
 }
 
 std::string listener_of(const RunPlan& plan) {
@@ -165,6 +179,8 @@ std::string script_variables(const RunPlan& plan, const MachinePlan& machine) {
       assign("lost_after", std::to_string(plan.lost_after.count())) +
       assign("git_commit", plan.git_commit) + assign("trainer", machine.trainer) +
       assign("pytorch", machine.pytorch) + assign_array("program", plan.program) +
+      assign("fill", plan.fill ? "yes" : "no") + assign("rendezvous", plan.rendezvous) +
+      assign("threads", machine.threads == 0 ? "" : std::to_string(machine.threads)) +
       assign("rank", "");
   std::vector<std::string> exported;
   text += "export_variables() {\n  :\n";

@@ -28,6 +28,7 @@ struct MachinePlan {
   std::string tree;     ///< the run's own copy of the code; empty: it runs in the code folder
   int processes = 1;    ///< of the program or the trainer
   int first_rank = 0;   ///< of its local rank 0
+  int threads = 0;      ///< of each process of a program, for OpenMP; 0: its library decides
   std::string trainer;  ///< path of the bundled trainer there; empty: the user's program runs
   std::string pytorch;  ///< folder of the PyTorch that this trainer uses there; empty: none
   Leader leader = Leader::screen;
@@ -58,11 +59,15 @@ struct RunPlan {
                                         ///< reports
   std::string token;                    ///< secret that a machine must know to report
   std::vector<std::string>
-      program;  ///< the user's program and its arguments; empty: the bundled trainer
-  std::string experiment_toml;  ///< empty: none
-  std::string git_commit;       ///< of the sent code; empty: unknown
-  Environment environment;      ///< of the processes on a host
-  std::string output_dir;       ///< relative to the code folder, absolute, or from `~/`
+      program;        ///< the user's program and its arguments; empty: the bundled trainer
+  bool fill = false;  ///< placeholders in its words are replaced
+  std::string rendezvous = "env";  ///< what its processes are told of each other: env, never, or
+                                   ///< independent (each is a job of its own)
+  std::optional<int> ends_with;    ///< the machine whose good end is the run's
+  std::string experiment_toml;     ///< empty: none
+  std::string git_commit;          ///< of the sent code; empty: unknown
+  Environment environment;         ///< of the processes on a host
+  std::string output_dir;          ///< relative to the code folder, absolute, or from `~/`
   std::vector<std::pair<std::string, std::string>> variables;  ///< from the settings and --export
   std::string gpus;  ///< the list of --gpus; empty: not given
   std::vector<MachinePlan> machines;
@@ -80,7 +85,8 @@ std::optional<std::string> script_of(const std::vector<std::string>& program);
 /// where PATH may be set anew.
 bool reads_log_in_files(const std::vector<std::string>& program);
 
-/// The name of a run of that program: its file's name; for Python, the script's or the module's.
+/// The name of a run of that program: its file's name without `.py`; for Python and
+/// torchrun, the script's or the module's.
 std::string name_of_program(const std::vector<std::string>& program);
 
 /// `IP:PORT` of rank 0, `[v6::addr]:PORT` for IPv6.

@@ -45,6 +45,7 @@ void record_plan(const RunPlan& plan, const std::vector<Checked>& checked, RunRe
     machine.tree = each.tree;
     machine.output_folder = output_folder(plan, each);
     machine.processes = each.processes;
+    machine.threads = each.threads;
     if (each.leader != Leader::screen) continue;  // it runs behind the host that was asked
     for (const Checked& host : checked) {
       if (host.result.host == each.host) add_hardware(host, machine);

@@ -23,6 +23,7 @@
 #include "cli/run/make_plan.h"
 #include "cli/run/make_ready.h"
 #include "cli/run/pending_run.h"
+#include "cli/run/program_words.h"
 #include "cli/run/report.h"
 #include "cli/run/resume.h"
 #include "cli/run/start.h"
@@ -170,7 +171,10 @@ int RunAction::run(Invocation& invocation) {
   find_files(run_);
   make_plan(run_, invocation, targets);
   if (run_.sends_to_code_folder()) require_code_tree();
+  if (!run_.earlier) check_program_words(run_.plan.program);
+  if (run_.sends_to_code_folder()) require_script(run_.plan, run_.flags.excludes);
   if (!run_.repeats()) require_program(run_, targets);
+  for (const std::string& note : notes_on_words(run_.plan, run_.flags)) console.note(note);
   std::vector<RunData> data = list_data(console, run_.flags.data);
   if (run_.flags.dry_run) {
     RunPlan shown = run_.plan;

@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <utility>
 
 #include "cli/terminal_text.h"
 
@@ -54,6 +56,9 @@ std::string SendingProgress::line(Clock::time_point now) const {
 void SendingReporter::on_progress(std::size_t host, const ssh::Transferred& sent) {
   // A thousand hosts tell of twenty thousand pieces, and the line is about all of them.
   constexpr std::chrono::milliseconds kShowEvery{50};
+  constexpr std::uint64_t kMuch = 20'000'000;
+  if (!large_.empty() && std::max(sent.bytes, sent.all.value_or(0)) > kMuch)
+    console_.note(std::exchange(large_, {}));
   const auto now = SendingProgress::Clock::now();
   sending_.sent(host, sent, now);
   if (now - shown_ < kShowEvery) return;

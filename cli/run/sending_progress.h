@@ -43,11 +43,14 @@ class SendingProgress {
 /// Shows that line while hosts are being sent something.
 class SendingReporter : public ssh::Events {
  public:
-  /// `on_interrupt`: what a note says then.
-  SendingReporter(Console& console, std::string doing, std::size_t hosts, std::string on_interrupt)
+  /// `on_interrupt`: what a note says then. `large`: a note once a host is to be sent more than
+  /// 20 MB; empty: none.
+  SendingReporter(Console& console, std::string doing, std::size_t hosts, std::string on_interrupt,
+                  std::string large = {})
       : console_(console),
         sending_(std::move(doing), hosts),
-        on_interrupt_(std::move(on_interrupt)) {}
+        on_interrupt_(std::move(on_interrupt)),
+        large_(std::move(large)) {}
 
   /// The host has all there is for it.
   void done(std::size_t host) { sending_.done(host); }
@@ -60,6 +63,7 @@ class SendingReporter : public ssh::Events {
   Console& console_;
   SendingProgress sending_;
   std::string on_interrupt_;
+  std::string large_;
   SendingProgress::Clock::time_point shown_ = {};
 };
 

@@ -18,6 +18,7 @@
 #include "cli/record/record_end.h"
 #include "cli/record/record_files.h"
 #include "cli/recorded.h"
+#include "cli/run/program_words.h"
 #include "ssh/job/screen_job.h"
 
 namespace dtool::cli {
@@ -56,11 +57,8 @@ void write_job(const std::vector<ssh::HostResult>& results, killfiles::Killfile&
   }
 }
 
-/// Whether a run that ended well is shown with its curves: the bundled trainer's have some.
-enum class Curves { no, yes };
-
-int follow_on(Console& console, ssh::Remote& remote, const killfiles::Killfile& killfile,
-              Curves curves, RunReport& report) {
+int follow_on(Console& console, ssh::Remote& remote, const RunPlan& plan,
+              const killfiles::Killfile& killfile, RunReport& report) {
   const auto [results, cause] = follow_logs(console, remote, killfile);
   if (remote.interrupted()) {
     console.note(fmt::format("end it with: dtool kill {}", killfile.run_id));
@@ -68,8 +66,9 @@ int follow_on(Console& console, ssh::Remote& remote, const killfiles::Killfile& 
   }
   ask_for_end(console, remote, killfile);
   const bool is_well = report.all_well(results, killfile.run_id);
+  // The bundled trainer's runs have curves.
   const bool has_curves =
-      is_well && curves == Curves::yes && show_curves_at_end(console, remote, killfile);
+      is_well && plan.program.empty() && show_curves_at_end(console, remote, killfile);
   if (is_well)
     console.note(fmt::format("{}: ended well on {}",
                              console.styled_error(Style::bold, killfile.run_id),
@@ -84,7 +83,8 @@ int follow_on(Console& console, ssh::Remote& remote, const killfiles::Killfile& 
   console.note(fmt::format("outputs: {}{}\nforget:  dtool kill {} --delete", outputs.string(),
                            is_on_one ? "" : " on each", killfile.run_id));
   if (!cause.empty() && !is_well)
-    console.fail(console.styled_error(Style::red, "the cause: " + cause));
+    console.fail(console.styled_error(Style::red, "the cause: " + cause),
+                 hint_at_cause(cause, plan.world_size, plan.program));
   return exit_code_of(results, remote);
 }
 
@@ -105,15 +105,16 @@ void add_record(const killfiles::Killfile& killfile, const std::string& record,
 }
 
 /// Over the connections that there are, where each is one machine's.
-int follow_run(Console& console, ssh::Remote& remote, const killfiles::Killfile& killfile,
-               const ssh::ConnectOptions& connect, Curves curves, RunReport& report) {
+int follow_run(Console& console, ssh::Remote& remote, const RunPlan& plan,
+               const killfiles::Killfile& killfile, const ssh::ConnectOptions& connect,
+               RunReport& report) {
   if (remote.hosts().size() == killfile.machines.size())
-    return follow_on(console, remote, killfile, curves, report);
+    return follow_on(console, remote, plan, killfile, report);
   std::vector<ssh::Host> hosts;
   for (const killfiles::Machine& machine : killfile.machines)
     hosts.push_back(ssh::parse_host(machine.host));
   const auto machines = ssh::make_fleet(hosts, connect);
-  return follow_on(console, *machines, killfile, curves, report);
+  return follow_on(console, *machines, plan, killfile, report);
 }
 
 }  // namespace
@@ -167,8 +168,7 @@ int start_run(Console& console, ssh::Remote& remote, const Launcher& launcher, c
   int exit_code = kAllWell;
   if (follow != Follow::no) {
     if (follow == Follow::unasked) console.note("Ctrl-C ends this view of it; the run goes on");
-    const Curves curves = plan.program.empty() ? Curves::yes : Curves::no;
-    exit_code = follow_run(console, remote, killfile, connect, curves, report);
+    exit_code = follow_run(console, remote, plan, killfile, connect, report);
   } else if (console.quiet() && !console.json()) {
     console.say(killfile.run_id);
   } else if (!console.json()) {

@@ -21,6 +21,7 @@ struct Sending {
   std::string what = "the code";
   tree_sync::Relay relay = tree_sync::Relay::no;
   tree_sync::Foreign foreign = tree_sync::Foreign::refuse;
+  std::string large = {};  ///< a note once a host is sent more than 20 MB; empty: none
 };
 
 /// Sends a tree to hosts and shows the progress. All arguments must outlive it.

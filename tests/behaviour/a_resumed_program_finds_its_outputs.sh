@@ -51,8 +51,9 @@ expect_output "^machine 0 +.*: code in $code_folder,"
 cd ../code
 expect_exit 2 dtool run --resume nothing_like_this
 expect_error 'no run nothing_like_this is recorded here'
-expect_exit 2 dtool run --resume "$first" -- bash program.sh
-expect_error 'and bash was named, too'
+expect_exit 0 dtool run --resume "$first" --export TOKEN=x --dry_run -- bash program.sh --more
+expect_error "^goes on from $first, which ran: bash program.sh$"
+expect_output '^runs +bash program.sh --more$'
 nothing_started
 
 # A run of an older dtool, which has no record, or one without flags.

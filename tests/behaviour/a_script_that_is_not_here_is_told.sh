@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# A misspelt script is named before the run fails of it, with the one that was meant; the run starts all the same, for the hosts may
-# have the script in their code folder.
+# A misspelt script starts nothing, and the one that was meant is named, unless the hosts may have it. A program of the folder is
+# named before the run fails of it.
 source "$(dirname "$0")/harness.sh"
 lab 1
 mapfile -t address <"$DTOOL_LAB_FOLDER/hosts"
@@ -10,8 +10,10 @@ host=${address[0]}
 mkdir code
 cd code
 echo 'print("learned")' >train.py
-expect_exit 1 dtool run --runs_on "$host" --follow -- python3 -u tran.py
-expect_error '^tran.py is not in this folder, so it is not sent; did you mean train.py\?$'
+expect_exit 2 dtool run --runs_on "$host" --follow -- python3 -u tran.py
+expect_error '^dtool: tran.py is not in this folder$'
+expect_error '^hint: did you mean train.py\? one that the hosts have already: --no_sync'
+[[ -z $(ls "$HOME/.dtool/killfiles" "$HOME/.dtool/records" 2>/dev/null) ]] || fail "something is recorded"
 expect_exit 0 dtool run --runs_on "$host" --follow -- python3 -u train.py
 expect_no_error 'is not in this folder'
 expect_output 'learned'
@@ -20,8 +22,8 @@ expect_output 'learned'
 printf '#!/bin/sh\necho hello\n' >hello.sh
 cp hello.sh hello
 chmod +x hello
-expect_exit 1 dtool run --runs_on "$host" --follow -- bash -eu -o pipefail helo.sh
-expect_error '^helo.sh is not in this folder, so it is not sent; did you mean hello.sh\?$'
+expect_exit 2 dtool run --runs_on "$host" --follow -- bash -eu -o pipefail helo.sh
+expect_error '^hint: did you mean hello.sh\?'
 expect_exit 1 dtool run --runs_on "$host" --follow -- ./helo word
 expect_error '^./helo is not in this folder, so it is not sent; did you mean ./hello\?$'
 for program in 'bash -eu hello.sh' './hello' 'bash -c ./hello'; do
@@ -33,7 +35,7 @@ done
 
 expect_exit 0 dtool command --runs_on "$host" --command 'mkdir -p ~/shelf && echo "print(\"from the host\")" >~/shelf/there.py'
 # shellcheck disable=SC2088 # the tilde is the host's
-expect_exit 0 dtool run --runs_on "$host" --code_path '~/shelf' --follow -- python3 there.py
+expect_exit 0 dtool run --runs_on "$host" --code_path '~/shelf' --exclude there.py --follow -- python3 there.py
 expect_error '^there.py is not in this folder, so it is not sent$'
 expect_output 'from the host'
 expect_exit 0 dtool kill --all --delete

@@ -49,7 +49,7 @@ for launcher in ssh mpi slurm gridengine; do
   done
   # A machine's number is no rank's.
   expect_exit 2 dtool logs --rank 1
-  expect_error '^dtool: train.py_.* has no rank 1$'
+  expect_error '^dtool: train_.* has no rank 1$'
   expect_error 'torchrun starts them$'
   expect_exit 2 "${start[@]}" --container '~/no_image' -- true
   expect_error 'there is no image /root/no_image$'

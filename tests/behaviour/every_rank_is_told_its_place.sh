@@ -70,6 +70,22 @@ expect_exit 0 dtool run --follow --no_sync -s 3 -- bash -c "$show"
 expect_output '^machine0: seen: 0 0 1 1 0 0 127\.0\.0\.1 [0-9]+ 3  '
 expect_exit 0 dtool kill --all --yes --delete
 
+# The run ends with machine 0, whose end is good; what still runs elsewhere is ended, and that is no failure.
+# shellcheck disable=SC2016
+expect_exit 0 timeout 60 "$DTOOL" run --follow --fill --runs_on "${address[0]},${address[1]}" --ends_with 0 --nproc_per_node 2 -- \
+  bash -c 'echo "{machine_id} of {machines}, {rank}: $OMP_NUM_THREADS"; [ {machine_id} = 0 ] || exec sleep 300'
+cores=$(on 1 nproc)
+expect_output "0 of 2, 1: $((cores > 2 ? cores / 2 : 1))\$"
+expect_error ': ended well on '
+expect_exit 0 dtool show last
+expect_output "^machine 0 .*2 processes, OMP_NUM_THREADS $((cores > 2 ? cores / 2 : 1)), "
+# Processes of their own: one that fails ends no other.
+# shellcheck disable=SC2016
+expect_exit 1 dtool run --follow --fill --independent --runs_on "${address[0]}" --nproc_per_node 2 -- \
+  bash -c 'if [ {rank} = 1 ]; then exit 3; fi; sleep 1; echo "{rank} is $RANK of $WORLD_SIZE"'
+expect_output '0 is 0 of 1$'
+expect_exit 0 dtool kill --all --yes --delete
+
 # GPUs: `auto` starts a process for each that the run's processes will see.
 mkdir -p "$DTOOL_LAB_FOLDER/host1/root/gpus"
 printf '#!/bin/sh\nfor gpu in 0 1 2 3; do echo "GPU $gpu: A (UUID: GPU-$gpu$gpu)"; done\n' >"$DTOOL_LAB_FOLDER/host1/root/gpus/nvidia-smi"

@@ -17,6 +17,7 @@ host::Supervision supervision(const RunPlan& plan, const MachinePlan& machine) {
   settings.address = plan.listener;
   settings.port = plan.coordinator_port;
   if (machine.id != 0) return settings;
+  settings.ends_with = plan.ends_with;
   // Told to this machine alone: all names to all machines would grow with their number squared.
   for (const MachinePlan& each : plan.machines) settings.hosts.push_back(ssh::to_string(each.host));
   return settings;

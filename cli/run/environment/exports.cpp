@@ -32,9 +32,10 @@ std::string_view trimmed(std::string_view text) {
 
 /// A process's place in the run (torchrun's names) is dtool's to say.
 bool is_dtools_own(std::string_view name) {
-  constexpr std::array<std::string_view, 7> kPlace = {
-      "RANK",       "LOCAL_RANK",  "WORLD_SIZE",  "LOCAL_WORLD_SIZE",
-      "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT",
+  constexpr std::array<std::string_view, 12> kPlace = {
+      "RANK",       "LOCAL_RANK",       "WORLD_SIZE",  "LOCAL_WORLD_SIZE",
+      "GROUP_RANK", "GROUP_WORLD_SIZE", "ROLE_RANK",   "ROLE_WORLD_SIZE",
+      "NODE_RANK",  "MASTER_ADDR",      "MASTER_PORT", "TORCHELASTIC_RUN_ID",
   };
   return (name.starts_with("DTOOL_") && name != "DTOOL_MNIST_DIR") ||
          std::ranges::find(kPlace, name) != kPlace.end();

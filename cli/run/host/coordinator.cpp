@@ -100,6 +100,12 @@ bool Coordinator::all_have(Standing standing, Time now) const {
   });
 }
 
+bool Coordinator::has_ended_well(std::optional<int> place) const {
+  if (!place) return false;
+  const auto& report = machines_[static_cast<std::size_t>(*place)].report;
+  return report && report->attempt == attempt_ && report->standing == Standing::ended;
+}
+
 /// Or has not begun this attempt, as far as is known.
 bool Coordinator::is_any_running() const {
   return std::ranges::any_of(members_, [&](int place) {
@@ -184,6 +190,10 @@ std::optional<Decision> Coordinator::decide(Time now) {
   switch (phase_) {
     case Phase::running:
       find_lost(now);
+      if (has_ended_well(settings_.ends_with)) {
+        phase_ = Phase::over;
+        return Decision{attempt_, Verb::finish, {}, {}};
+      }
       if (!failures_.empty()) {
         if (has_heard_enough(now)) return judge(now);
       } else if (all_have(Standing::ended, now)) {

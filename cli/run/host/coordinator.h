@@ -48,6 +48,7 @@ class Coordinator {
   void find_lost(Time now);
   void forgive_own_silence(Time now);
   bool all_have(Standing standing, Time now) const;
+  bool has_ended_well(std::optional<int> place) const;
   bool is_any_running() const;
   bool is_any_silent(Time now) const;
   bool has_heard_enough(Time now) const;

@@ -206,6 +206,12 @@ void Machine::obey() {
         finish({});
       }
       break;
+    case Verb::finish:
+      stop();
+      was_stopped_ = false;
+      code_ = 0;
+      finish({});
+      break;
   }
 }
 

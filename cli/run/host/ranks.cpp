@@ -37,14 +37,16 @@ struct Plan {
   int place = 0;
   int first_rank = 0;
   int processes = 1;
+  std::string rendezvous;  ///< env, never or independent
+  bool fill = false;
   std::vector<std::string> program;
 };
 
 Plan read_plan(const std::vector<std::string>& words) {
   const auto number = [&](std::size_t at, int least) { return number_among(words, at, least); };
-  if (words.size() < 6) throw std::runtime_error("ranks: words are missing");
-  return {words[0],     number(1, 0), number(2, 0),
-          number(3, 0), number(4, 1), {words.begin() + 5, words.end()}};
+  if (words.size() < 8) throw std::runtime_error("ranks: words are missing");
+  return {words[0],     number(1, 0), number(2, 0),      number(3, 0),
+          number(4, 1), words[5],     words[6] == "yes", {words.begin() + 7, words.end()}};
 }
 
 struct Rank {
@@ -68,6 +70,7 @@ class Ranks {
   void judge(const RankEnd& end, int number);
   void tell_failure();
   void send(int signal) const;
+  bool is_independent() const { return plan_.rendezvous == "independent"; }
   bool any_running() const { return std::ranges::any_of(ranks_, &Rank::is_running); }
   bool is_supervised() const { return exists(path("supervise")); }
   std::string path(const std::string& file) const { return plan_.state + "/" + file; }
@@ -84,6 +87,11 @@ class Ranks {
   bool was_told_to_end_ = false;
   std::string stopped_;
 };
+
+void replace_all(std::string& text, std::string_view what, const std::string& by) {
+  for (std::size_t at = 0; (at = text.find(what, at)) != text.npos; at += by.size())
+    text.replace(at, what.size(), by);
+}
 
 std::vector<int> numbers_of(const Plan& plan) {
   std::vector<int> numbers;
@@ -105,8 +113,12 @@ Ranks::Ranks(Plan plan)
 
 /// In the child. Nothing else runs in this process, so it may do what it likes before exec.
 void Ranks::become(int number, int local_rank, const std::vector<char*>& arguments) {
-  ::setenv("RANK", std::to_string(number).c_str(), 1);
-  ::setenv("LOCAL_RANK", std::to_string(local_rank).c_str(), 1);
+  const std::string rank = std::to_string(is_independent() ? 0 : number);
+  if (plan_.rendezvous != "never") {
+    ::setenv("RANK", rank.c_str(), 1);
+    ::setenv("LOCAL_RANK", is_independent() ? "0" : std::to_string(local_rank).c_str(), 1);
+    ::setenv("ROLE_RANK", rank.c_str(), 1);
+  }
   ::setenv("DTOOL_LAST_WORDS", path(last_words_file(plan_.attempt, number)).c_str(), 1);
   ::sigaction(SIGHUP, &former_hangup_, nullptr);
   ::signal(SIGPIPE, SIG_DFL);
@@ -126,7 +138,14 @@ void Ranks::become(int number, int local_rank, const std::vector<char*>& argumen
 }
 
 void Ranks::start(int local_rank) {
-  const std::vector<char*> arguments = as_pointers(plan_.program);
+  std::vector<std::string> program = plan_.program;
+  if (plan_.fill) {
+    for (std::string& word : program) {
+      replace_all(word, "{rank}", std::to_string(plan_.first_rank + local_rank));
+      replace_all(word, "{local_rank}", std::to_string(local_rank));
+    }
+  }
+  const std::vector<char*> arguments = as_pointers(program);
   Rank rank;
   rank.number = plan_.first_rank + local_rank;
   rank.pid = ::fork();
@@ -220,7 +239,8 @@ int Ranks::run() {
     return failure_ && (meaning_of(*failure_) != Meaning::aftermath ||
                         time_since_boot() - failed_at_ >= kForCause);
   };
-  for (look(); any_running() && (was_told_to_end_ || !is_judged()); look()) wait();
+  for (look(); any_running() && (was_told_to_end_ || is_independent() || !is_judged()); look())
+    wait();
   if (!any_running()) logs_.finish();
   if (!failure_) return 0;
   if (was_told_to_end_) return failure_->code;

@@ -111,7 +111,7 @@ Answer parse_answer(std::string_view bytes, int places) {
   auto wire = decode<WireAnswer>(bytes);
   Answer answer{wire.taken, std::nullopt};
   if (!wire.decision) return answer;
-  in_range(wire.decision->verb, static_cast<int>(Verb::done), "a verb");
+  in_range(wire.decision->verb, static_cast<int>(Verb::finish), "a verb");
   Decision decision{in_range(wire.decision->attempt, kLastAttempt, "an attempt"),
                     static_cast<Verb>(wire.decision->verb),
                     {},

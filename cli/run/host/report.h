@@ -53,6 +53,7 @@ enum class Verb : std::uint8_t {
   gather,  ///< end this attempt, which has failed, and report that: another one follows
   end,     ///< end for good: the run has failed
   done,    ///< end: everything is done
+  finish,  ///< end what still runs: the machine whose end is the run's has ended well
 };
 
 struct Decision {

@@ -47,6 +47,8 @@ bool read_value(std::string_view name, std::string_view value, Supervision& supe
     supervision.max_restarts = read_number(name, value, 0, kMostRestarts);
   } else if (name == "lost_after") {
     supervision.lost_after = std::chrono::seconds(read_number(name, value, 1, kLongestSilence));
+  } else if (name == "ends_with") {
+    supervision.ends_with = read_number(name, value, 0, kMostPlaces - 1);
   } else if (name == "coordinator") {
     read_coordinator(value, supervision);
   } else if (name == "machine") {
@@ -62,6 +64,8 @@ void check(const Supervision& supervision, const std::set<std::string, std::less
     if (!seen.contains(name)) refuse(std::string(name) + " is missing");
   }
   if (supervision.place >= supervision.places) refuse("place is not below places");
+  if (supervision.ends_with && *supervision.ends_with >= supervision.places)
+    refuse("ends_with is not below places");
   if ((supervision.places > 1) != seen.contains("coordinator"))
     refuse(supervision.places > 1 ? "coordinator is missing" : "coordinator is one too many");
   const std::size_t names =
@@ -91,6 +95,7 @@ std::string to_text(const Supervision& supervision) {
   line("lost_after", std::to_string(supervision.lost_after.count()));
   if (supervision.places > 1)
     line("coordinator", supervision.address + " " + std::to_string(supervision.port));
+  if (supervision.ends_with) line("ends_with", std::to_string(*supervision.ends_with));
   for (const std::string& host : supervision.hosts) line("machine", host);
   return text;
 }

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,7 @@ struct Supervision {
   std::string address = {};             ///< where machine 0 listens for the others; numeric
   std::uint16_t port = 0;               ///< likewise; only runs of several machines have both
   std::vector<std::string> hosts = {};  ///< all machines' names by place; only machine 0 has them
+  std::optional<int> ends_with = {};    ///< the place whose good end is the run's; likewise
 
   bool operator==(const Supervision&) const = default;
 };

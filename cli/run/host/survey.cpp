@@ -6,8 +6,11 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
+#include <optional>
 #include <string_view>
 
 #include "cli/run/host/lacks.h"
@@ -48,11 +51,34 @@ std::string system_name() {
   return (name.empty() ? std::string(kernel.sysname) : name) + ", " + kernel.machine;
 }
 
+/// The cores that the control groups of this process leave it (cgroup v2), rounded down; nothing if
+/// they set no limit. https://docs.kernel.org/admin-guide/cgroup-v2.html#cpu-interface-files
+std::optional<std::int64_t> quota_of_cores() {
+  const std::string groups = read_file("/proc/self/cgroup").value_or("");
+  const std::size_t at = groups.find("0::/");
+  if (at == groups.npos) return std::nullopt;
+  std::optional<std::int64_t> least;
+  std::filesystem::path group = groups.substr(at + 3, groups.find('\n', at) - at - 3);
+  for (;; group = group.parent_path()) {
+    const std::string text = read_file("/sys/fs/cgroup" + group.string() + "/cpu.max").value_or("");
+    std::string_view rest = text;
+    const auto quota = parse_number<std::int64_t>(cut_word(rest));  // or `max`
+    const auto period = parse_number<std::int64_t>(cut_word(rest));
+    if (quota && period && *period > 0) {
+      const std::int64_t cores = std::max<std::int64_t>(1, *quota / *period);
+      least = std::min(least.value_or(cores), cores);
+    }
+    if (group == "/") return least;
+  }
+}
+
 std::int64_t count_cores() {
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  if (::sched_getaffinity(0, sizeof cores, &cores) == 0) return CPU_COUNT(&cores);
-  return ::sysconf(_SC_NPROCESSORS_ONLN);
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  const std::int64_t cores = ::sched_getaffinity(0, sizeof allowed, &allowed) == 0
+                                 ? CPU_COUNT(&allowed)
+                                 : ::sysconf(_SC_NPROCESSORS_ONLN);
+  return std::min(cores, quota_of_cores().value_or(cores));
 }
 
 std::int64_t free_bytes_of(const std::string& folder) {

@@ -54,5 +54,39 @@ TEST(CommandLine, AValueMayHoldTheWordsOfAComplaint) {
   }
 }
 
+/// What is said of these words after `dtool run`, with the hint.
+std::string said_of_run(std::vector<std::string> words) {
+  CLI::App app("", "dtool");
+  CLI::App* run = app.add_subcommand("run", "");
+  Options command(*run);
+  std::string hosts, file, np, nodes;
+  command.add_option("--runs_on", hosts, "");
+  command.add_option("--hostfile", file, "");
+  command.add_option("--np", np, "");
+  command.add_option("--nodes", nodes, "");
+  words.insert(words.begin(), {"dtool", "run"});
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  try {
+    const Words read = read_words(app, static_cast<int>(argv.size()), argv.data());
+    app.parse(std::vector<std::string>(read.own.rbegin(), read.own.rend()));
+  } catch (const CLI::ParseError& error) {
+    return explain(app, error, {}).what();
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(CommandLine, FlagsAsOtherLaunchersHaveThemGetTheirOwnHint) {
+  EXPECT_EQ(said_of_run({"-hostfile", "f"}),
+            "-hostfile is not a flag of dtool run\nhint: did you mean --hostfile?");
+  EXPECT_EQ(said_of_run({"-np", "2"}), "-np is not a flag of dtool run\nhint: did you mean --np?");
+  EXPECT_EQ(said_of_run({"--nnodes", "2"}),
+            "--nnodes is not a flag of dtool run\nhint: the hosts decide how many machines there "
+            "are: --runs_on");
+  EXPECT_EQ(said_of_run({"--hostfile", "-np"}), "");
+}
+
 }  // namespace
 }  // namespace dtool::cli

@@ -108,7 +108,8 @@ TEST(MakeJob, BashReadsTheScriptWhateverThePathsAndWordsHold) {
   }
 }
 
-const std::string kAsInASession = "export DTOOL_HOST=" DTOOL_HOST_FILE "\n";
+const std::string kAsInASession =
+    "export DTOOL_HOST=" DTOOL_HOST_FILE " DTOOL_RUN_ID=mnist_20260101-000000-abc123\n";
 
 /// The script of machine 0, run here in an empty folder.
 std::string run_job(RunPlan plan, std::size_t machine = 0) {
@@ -134,6 +135,68 @@ TEST(MakeJob, EachProcessGetsItsRankAndTheWordsUnchanged) {
   const std::string said = run_job(plan, 1);
   for (const std::string rank : {"3/5 0/2", "4/5 1/2"})
     EXPECT_NE(said.find(rank + tail), std::string::npos) << said;
+}
+
+/// What machine 1 of two with two processes each says, sorted.
+std::string said_by_two_ranks(RunPlan plan) {
+  return tests::run_bash("sort <<'END'\n" + run_job(std::move(plan), 1) + "END\n");
+}
+
+TEST(MakeJob, EachProcessKnowsItsPlaceByTheNamesOfTorchrunAndJax) {
+  RunPlan plan = plan_of({2, 2});
+  plan.program = {"sh", "-c",
+                  "echo $ROLE_RANK/$ROLE_WORLD_SIZE $NODE_RANK/$GROUP_WORLD_SIZE "
+                  "$TORCHELASTIC_RUN_ID $JAX_COORDINATOR_ADDRESS"};
+  const std::string tail = " 1/2 " + plan.run_id + " 10.0.0.1:29500\n";
+  EXPECT_EQ(said_by_two_ranks(plan), "2/4" + tail + "3/4" + tail);
+}
+
+TEST(MakeJob, PlaceholdersAreFilledOnlyIfAsked) {
+  RunPlan plan = plan_of({2, 2});
+  plan.program = {"echo",
+                  "{rank}.{local_rank}.{world_size}",
+                  "{machine_id}/{machines}",
+                  "{listener}={ip}:{port}",
+                  "{seed}{x}{}",
+                  "{run_id}"};
+  const std::string as_given =
+      "{rank}.{local_rank}.{world_size} {machine_id}/{machines} "
+      "{listener}={ip}:{port} {seed}{x}{} {run_id}\n";
+  EXPECT_EQ(said_by_two_ranks(plan), as_given + as_given);
+  plan.fill = true;
+  const std::string tail =
+      ".4 1/2 10.0.0.1:29500=10.0.0.1:29500 18446744073709551615{x}{} " + plan.run_id + "\n";
+  EXPECT_EQ(said_by_two_ranks(plan), "2.0" + tail + "3.1" + tail);
+}
+
+TEST(MakeJob, WithoutARendezvousAProcessHasNoVariablesOfOne) {
+  RunPlan plan = plan_of({2, 2});
+  plan.rendezvous = "never";
+  plan.program = {"sh", "-c", "env | grep -E 'RANK|WORLD_SIZE|MASTER_|ELASTIC|JAX_' || echo none"};
+  EXPECT_EQ(said_by_two_ranks(plan), "none\nnone\n");
+}
+
+TEST(MakeJob, IndependentProcessesAreEachAJobOfItsOwn) {
+  RunPlan plan = plan_of({2, 2});
+  plan.rendezvous = "independent";
+  plan.fill = true;
+  plan.program = {"sh", "-c",
+                  "echo {rank}: $RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE "
+                  "$MASTER_ADDR:$MASTER_PORT; [ {rank} = 3 ] || { sleep 1; echo went on; }; "
+                  "[ {rank} != 3 ] || exit 3"};
+  const std::string said = run_job(plan, 1);
+  for (const std::string part :
+       {"2: 0/1 0/1 127.0.0.1:0\n", "3: 0/1 0/1 127.0.0.1:0\n", "went on\n", "exit code 3\n"})
+    EXPECT_NE(said.find(part), std::string::npos) << said;
+}
+
+TEST(MakeJob, AProcessTakesItsShareOfTheCoresUnlessSomebodyChose) {
+  RunPlan plan = plan_of({1});
+  plan.program = {"sh", "-c", "echo threads: $OMP_NUM_THREADS"};
+  plan.machines[0].threads = 3;
+  EXPECT_EQ(run_job(plan), "threads: 3\n");
+  plan.variables = {{"OMP_NUM_THREADS", "2"}};
+  EXPECT_EQ(run_job(plan), "threads: 2\n");
 }
 
 TEST(MakeJob, AProcessKnowsAfterWhichSilenceItsMachineIsLost) {
@@ -291,7 +354,10 @@ TEST(MakeJob, WhatGoesOnFromAnEarlierRunIsTold) {
 
 TEST(NameOfProgram, IsThatOfThePythonScript) {
   EXPECT_EQ(name_of_program({"./bin/train", "x.py"}), "train");
-  EXPECT_EQ(name_of_program({"python3", "-u", "-X", "dev", "code/train.py", "--lr"}), "train.py");
+  EXPECT_EQ(name_of_program({"python3", "-u", "-X", "dev", "code/train.py", "--lr"}), "train");
+  EXPECT_EQ(name_of_program({"train.py", "x"}), "train");
+  EXPECT_EQ(name_of_program({"--log_dir", "logs", "code/train.py", "x.py"}), "train");
+  EXPECT_EQ(name_of_program({"--tee", "3", "-m", "my.trainer"}), "my.trainer");
   EXPECT_EQ(name_of_program({"/usr/bin/python3.11", "-m", "my.trainer", "a"}), "my.trainer");
   EXPECT_EQ(name_of_program({"python3", "-c", "print(1)"}), "python3");
   EXPECT_EQ(name_of_program({"python3", "-m"}), "python3");

@@ -57,6 +57,27 @@ TEST_F(CoordinatorTest, IsDoneWhenAllHaveEnded) {
   EXPECT_EQ(decide(), std::nullopt);
 }
 
+TEST_F(CoordinatorTest, IsDoneWhenTheMachineHasEndedWellThatTheRunEndsWith) {
+  Supervision all = settings(0);
+  all.ends_with = 1;
+  begin(all);
+  say(0, kEnded);
+  EXPECT_EQ(decide(), std::nullopt);
+  say(2, {0, Standing::failed, 1, "lost its server"});  // an aftermath that is heard first
+  say(1, kEnded);
+  EXPECT_EQ(decide(), (Decision{0, Verb::finish, {}, {}}));
+  EXPECT_EQ(decide(), std::nullopt);
+}
+
+TEST_F(CoordinatorTest, AFailureOfTheMachineThatTheRunEndsWithIsAFailure) {
+  Supervision all = settings(0);
+  all.ends_with = 1;
+  begin(all);
+  say(1, {0, Standing::failed, 7, "sick"});
+  now_ += 500ms;
+  EXPECT_EQ(cause_of(decide()), "sick");
+}
+
 TEST_F(CoordinatorTest, ListensToOthersForHalfASecondAfterAFailure) {
   begin(settings(0));
   say(1, {0, Standing::failed, 7, "sick", 4});

@@ -236,6 +236,16 @@ TEST_F(MachineTest, IsEndedWithTheRun) {
   EXPECT_TRUE(machine_->is_over());
 }
 
+TEST_F(MachineTest, IsEndedWellWhenTheMachineThatTheRunEndsWithHas) {
+  begin();
+  obey({0, Verb::finish, {}, {}});
+  EXPECT_EQ(host_.ended, 1);
+  EXPECT_EQ(host_.recorded, std::vector<int>{0});
+  EXPECT_EQ(machine_->code(), 0);
+  EXPECT_TRUE(machine_->is_over());
+  EXPECT_FALSE(host_.files.contains("stopped") || host_.files.contains("cause"));
+}
+
 TEST_F(MachineTest, AnAttemptThatItMissedIsOverForItToo) {
   begin(1, 2);
   obey({1, Verb::end, {}, "rank 0 failed"});

@@ -42,7 +42,7 @@ TEST(Report, WhatIsOutOfRangeIsRefused) {
   EXPECT_THROW(parse_answer(answer({0, Verb::run, {-1}, {}}), 3), BadMessage);
   EXPECT_THROW(parse_answer(answer({0, Verb::end, {}, "", CausePlace{3}}), 3), BadMessage);
   EXPECT_THROW(parse_answer(answer({0, Verb::end, {}, "", CausePlace{2, -1}}), 3), BadMessage);
-  EXPECT_THROW(parse_answer(answer({0, static_cast<Verb>(4), {}, {}}), 3), BadMessage);
+  EXPECT_THROW(parse_answer(answer({0, static_cast<Verb>(5), {}, {}}), 3), BadMessage);
 }
 
 TEST(Report, ItsTextIsPrintableAndBounded) {

@@ -38,6 +38,11 @@ std::string replaced(std::string text, const std::string& part, const std::strin
 TEST(Supervision, IsReadAsItWasWritten) {
   EXPECT_EQ(parse_supervision(to_text(machine_0())), machine_0());
   EXPECT_EQ(parse_supervision(to_text(machine_2())), machine_2());
+  Supervision ends = machine_0();
+  ends.ends_with = 2;
+  EXPECT_EQ(parse_supervision(to_text(ends)), ends);
+  ends.ends_with = 3;
+  expect_fault(to_text(ends), "ends_with is not below places");
   const Supervision alone{0, "h", 1, 0, std::chrono::seconds(60), {}, 0, {"h"}};
   EXPECT_EQ(parse_supervision(to_text(alone)), alone);
 }

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+#include "cli/run/program_words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string_view>
+
+#include "cli/action.h"
+#include "cli/command_line.h"
+#include "cli/run/code_tree.h"
+#include "cli/run/environment/assignments.h"
+#include "killfiles/nearest.h"
+#include "ssh/machine/home_folder.h"
+#include "ssh/quote.h"
+#include "sync/exclude.h"
+
+namespace dtool::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Flags of `dtool run` that programs seldom have themselves.
+constexpr std::array<std::string_view, 9> kOwnFlags = {
+    "--runs_on",  "--follow",  "--no_sync",           "--extra_tag", "--own_tree",
+    "--in_place", "--dry_run", "--env_activate_path", "--on_failure"};
+constexpr std::array<std::string_view, 7> kShellWords = {"cd",    "source", "export", "ulimit",
+                                                         "unset", "alias",  "set"};
+
+/// The first bytes of a file; empty if it cannot be read.
+std::string beginning_of(const fs::path& file) {
+  constexpr std::size_t kMost = 1U << 20U;
+  std::ifstream stream(file, std::ios::binary);
+  std::string text(kMost, '\0');
+  stream.read(text.data(), kMost);
+  text.resize(static_cast<std::size_t>(stream.gcount()));
+  return text;
+}
+
+bool imports_mpi(const std::string& script) {
+  std::istringstream lines(beginning_of(script));
+  for (std::string line; std::getline(lines, line);) {
+    line.erase(0, line.find_first_not_of(" \t"));
+    if (line.starts_with("from mpi4py") || line.starts_with("import mpi4py")) return true;
+  }
+  return false;
+}
+
+void note_own_flags(const RunPlan& plan, std::vector<std::string>& notes) {
+  for (const std::string& word : plan.program) {
+    const std::string flag = with_known_spelling(word.substr(0, word.find('=')));
+    if (std::ranges::count(kOwnFlags, flag) == 0) continue;
+    notes.push_back(fmt::format("{} stands after --, so {} gets it, and not dtool",
+                                word.substr(0, word.find('=')),
+                                script_of(plan.program).value_or(plan.program.front())));
+  }
+}
+
+/// The shell here has made `~` this machine's home folder, and left a `$` in quotes alone.
+void note_path(std::string_view flag, const std::string& path, bool is_away,
+               std::vector<std::string>& notes) {
+  const std::string home = ssh::home_folder().string() + "/";
+  if (is_away && path.starts_with(home))
+    notes.push_back(
+        fmt::format("{} {} is a path of this machine's home folder; {} '~/{}' (in quotes) is below "
+                    "the home folder of each host",
+                    flag, path, flag, path.substr(home.size())));
+  if (path.find('$') != path.npos)
+    notes.push_back(fmt::format(
+        "{} {} is taken as it is: no shell on the hosts replaces a variable in it", flag, path));
+}
+
+}  // namespace
+
+void check_program_words(const std::vector<std::string>& program) {
+  if (program.empty()) return;
+  const std::string& first = program.front();
+  const std::size_t equals = first.find('=');
+  if (equals != first.npos && is_variable_name(first.substr(0, equals)))
+    throw UsageError(fmt::format("{} is no program, and no shell reads it", first),
+                     fmt::format("a variable is set before --: --export {}", ssh::quote(first)));
+  if (std::ranges::count(kShellWords, first) > 0)
+    throw UsageError(
+        fmt::format("{} is a command of shells alone, and no shell reads the words", first),
+        fmt::format("a line for a shell is one word: -- bash -c '{} …'", first));
+  const std::size_t blank = first.find_first_of(" \t\n");
+  std::error_code unseen;
+  if (blank == first.npos || blank == 0 || first.find('/') < blank || fs::exists(first, unseen))
+    return;
+  throw UsageError(fmt::format("{} is one word, and names no program", ssh::quote(first)),
+                   fmt::format("without the quotes: -- {}; a line for a shell: -- bash -c {}",
+                               first, ssh::quote(first)));
+}
+
+void require_script(const RunPlan& plan, const std::vector<std::string>& excludes) {
+  if (plan.program.empty()) return;
+  const Environment& environment = plan.environment;
+  const bool may_be_made = !environment.activate.empty() || !environment.modules.empty() ||
+                           environment.container || !environment.requirements.empty();
+  if (may_be_made) return;
+  const bool is_torchrun = environment.torchrun != Torchrun::no;
+  const auto script = is_torchrun ? std::optional(plan.program.front()) : script_of(plan.program);
+  const bool is_read = is_torchrun || script != plan.program.front();  // by an interpreter
+  if (!script || !is_read || ssh::is_anchored(*script)) return;
+  const fs::path path = fs::path(*script).lexically_normal();
+  std::error_code unseen;
+  const bool is_script = path.extension() == ".py" || path.extension() == ".sh";
+  if (!is_script || *path.begin() == ".." || fs::exists(fs::symlink_status(path, unseen))) return;
+  if (tree_sync::Excludes(excludes).match_file(path.string())) return;
+  const auto meant = killfiles::nearest(path.string(), read_code_tree({excludes}).files);
+  throw UsageError(fmt::format("{} is not in this folder", *script),
+                   (meant ? fmt::format("did you mean {}? ", *meant) : "") +
+                       "one that the hosts have already: --no_sync, --exclude " + *script +
+                       ", or its whole path");
+}
+
+std::vector<std::string> notes_on_words(const RunPlan& plan, const RunFlags& flags) {
+  std::vector<std::string> notes;
+  const bool is_away = std::ranges::any_of(
+      plan.machines, [](const MachinePlan& each) { return !each.host.is_local; });
+  note_path("--output_dir", flags.output_dir, is_away, notes);
+  note_path("--code_path", flags.code_path, is_away, notes);
+  note_path("--env_activate_path", flags.environment.activate, is_away, notes);
+  if (plan.program.empty()) return notes;
+  note_own_flags(plan, notes);
+  const auto placeholder = find_placeholder(plan.program);
+  if (placeholder && !plan.fill)
+    notes.push_back(
+        fmt::format("{} in the program's words stays as it is; --fill replaces it", *placeholder));
+  const auto script = script_of(plan.program);
+  if (plan.launcher == "ssh" && script && imports_mpi(*script) &&
+      (plan.machines.size() > 1 || (flags.nproc_per_node != "auto" && flags.nproc_per_node != "1")))
+    notes.push_back(
+        fmt::format("{} imports mpi4py, and --launcher ssh starts programs of one MPI rank each; "
+                    "--launcher mpi makes them one program",
+                    *script));
+  return notes;
+}
+
+std::string hint_at_cause(const std::string& cause, int processes,
+                          const std::vector<std::string>& program) {
+  if (program.empty()) return "";
+  const auto says = [&cause](std::string_view word) { return cause.find(word) != cause.npos; };
+  if (processes == 1 && (says("NCCL") || says("RANK")))
+    return "a program may take RANK for several processes on GPUs: --rendezvous never leaves RANK "
+           "and the like out";
+  constexpr std::string_view kNoModule = "No module named '";
+  const std::size_t at = cause.find(kNoModule);
+  const auto script = script_of(program);
+  if (at == cause.npos || !script || script->find('/') == script->npos) return "";
+  std::string module = cause.substr(at + kNoModule.size());
+  module.resize(module.find_first_of("'.") == module.npos ? 0 : module.find_first_of("'."));
+  std::error_code unseen;
+  if (module.empty() || (!fs::exists(module, unseen) && !fs::exists(module + ".py", unseen)))
+    return "";
+  return fmt::format("{} is in the code folder, and Python looks beside {}: --export PYTHONPATH=.",
+                     module, *script);
+}
+
+}  // namespace dtool::cli

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// The words of a program as people mistype them: a script that is not here, a shell's line, dtool's
+// own flags behind `--`. Looked at before any host is reached.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/run/flags.h"
+#include "cli/run/plan.h"
+
+namespace dtool::cli {
+
+/// Throws UsageError if the words cannot be a program's: a quoted line, `VAR=1 python3 …`, or
+/// `cd …`, which only a shell runs.
+void check_program_words(const std::vector<std::string>& program);
+
+/// Throws UsageError if the program is a Python or shell script (.py or .sh) in the current folder
+/// that is neither there nor excluded from sending, and no environment may make it.
+void require_script(const RunPlan& plan, const std::vector<std::string>& excludes);
+
+/// What is worth a note: dtool's flags and placeholders among the words, paths that this machine's
+/// shell filled in, a program of MPI that dtool itself starts.
+std::vector<std::string> notes_on_words(const RunPlan& plan, const RunFlags& flags);
+
+/// A hint at what a failed run's cause says: NCCL in a run of one process, or a module of the code
+/// folder that a script below it does not find. Empty: none.
+std::string hint_at_cause(const std::string& cause, int processes,
+                          const std::vector<std::string>& program);
+
+}  // namespace dtool::cli
