@@ -38,7 +38,7 @@ def run(words, doing, **variables):
 
 def complaint(told):
     lines = [each for each in told.stderr.decode(errors="replace").splitlines() if each.strip()]
-    errors = [index for index, each in enumerate(lines) if each.lower().startswith("error: ")]
+    errors = [index for index, each in enumerate(lines) if each.lower().startswith("error: ") and each != "ERROR: Exception:"]
     if not errors:
         return lines[-1] if lines else "exit code %d" % told.returncode
     if all(each.startswith("ERROR: ") for each in map(lines.__getitem__, errors)):

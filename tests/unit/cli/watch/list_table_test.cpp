@@ -34,7 +34,7 @@ class ListTableTest : public testing::Test {
     record.program = {"python3", "train.py", "--lr", "0.5", "--name", "a b"};
     record.experiment = "[train]\nepochs = 3\nname = \"deep\"\n";
     record.code.branch = "wide";
-    record.end = RecordedEnd{.at = "", .state = "ended"};
+    record.end.emplace().state = "ended";
     record.end->metrics = {{"epoch", 3}, {"loss", 0.123456789}, {"accuracy", 0.5}};
     runs_[1].killfile.what = "mnist";
   }
