@@ -39,7 +39,7 @@ eventually 30 has_begun "$work/logs.out"
 fault slow h1 rate 20mbit
 "$DTOOL" fetch "$run_id" fetched --machine 0 --only large >/dev/null 2>&1 </dev/null &
 fetching=$!
-is_coming() { compgen -G 'fetched/machine0/.dtool-partial/*' || compgen -G 'fetched/machine0/.large.*'; }
+is_coming() { compgen -G 'fetched/machine0/.dtool-partial/.large.*' || compgen -G 'fetched/machine0/.large.*'; }
 eventually 30 is_coming >/dev/null
 kill -KILL "$fetching"
 wait "$fetching" 2>/dev/null || true

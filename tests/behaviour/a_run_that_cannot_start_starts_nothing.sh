@@ -121,7 +121,7 @@ expect_error '198[0-9.]*\[1-3\]: nosuchprogram: no such program on this host$'
 expect_error 'no process of the run is left'
 untouched
 if ! on 1 bash -c 'type -P python' && on 1 bash -c 'type -P python3' >/dev/null; then
-  expect_exit 1 dtool run --runs_on "$DTOOL_LAB_HOSTS" -- python train.py
+  expect_exit 1 dtool run --runs_on "$DTOOL_LAB_HOSTS" -- python -c pass
   expect_error ': python: no such program on this host; python3 is there$'
   untouched
 fi

@@ -120,7 +120,7 @@ expect_equal 0 "$(find "$HOME/.dtool/killfiles" -newer wrong.txt | wc -l)"
 # Without uv pip's own way serves hosts with this machine's Python.
 mv "$HOME/.dtool/uv" "$work/uv"
 for _ in 1 2; do
-  PIP_FIND_LINKS='' run_greet
+  PATH=/usr/bin:$PATH PIP_FIND_LINKS='' run_greet
   expect_output '^machine2: good day from'
 done
 expect_no_error '^built '

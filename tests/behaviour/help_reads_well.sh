@@ -15,14 +15,14 @@ done
 expect_exit 0 dtool --version
 expect_output '^dtool [0-9]+\.[0-9]+\.[0-9]+$'
 
-mapfile -t commands < <(sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' "$work/help")
+mapfile -t commands < <(sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z]*\) .*/\1/p' "$work/help")
 ((${#commands[@]} >= 6)) || fail "commands in help: ${commands[*]}"
 for command in "${commands[@]}"; do
   expect_exit 0 dtool "$command" --help
   cp "$out" "$work/help"
   expect_output "^usage: dtool $command \[OPTIONS\]"
   expect_no_output ':POSITIVE|[A-Z]:\{|UINT|FLOAT|Print this'
-  expect_equal '' "$(awk 'length > 125' "$out")"
+  expect_equal '' "$(awk 'length > 80' "$out")"
   expect_exit 0 dtool help "$command"
   expect_equal "$(cat "$work/help")" "$(cat "$out")"
 done

@@ -68,7 +68,7 @@ lines 'greet # grüße' | iconv -t UTF-16 >requirements.txt
 shape 'greet==1.0 words==2.0'
 lines 'greet[extra]' >requirements.txt
 shape 'greet==1.0 more==1.0 words==2.0'
-lines 'words\' '>=1.0,\' '<3' >requirements.txt
+printf 'words\\\n>=1.0,\\\n<3\n' >requirements.txt
 shape 'words==2.0'
 mkdir -p below
 lines '-r more.txt' '-c limits.txt' 'words' >below/base.txt
@@ -162,6 +162,8 @@ lines 'greet' >requirements.txt
 rm "$HOME/kept"
 choose 'held=["words==2.0"]' 'sees_system=true' requirements.txt
 expect_equal 'greet==1.0' "$chosen"
+lines 'no such' >requirements.txt
+refuses 'parse requirement in .requirements\.txt. ' requirements.txt
 lines '--no-such-option' >requirements.txt
 refuses 'the option --no-such-option' requirements.txt
 
@@ -215,7 +217,8 @@ refuses 'needs to be updated' project/uv.lock
 # A host with another Python than this machine's.
 system_root trixie
 lab 1 --root "$REPLY"
-export PIP_NO_INDEX=1 PIP_FIND_LINKS="$(dirname "$DTOOL")/tool_wheels $PWD/wheels"
+export PIP_NO_INDEX=1 PIP_FIND_LINKS=${DTOOL%/*}/tool_wheels
+PIP_FIND_LINKS+=" $PWD/wheels"
 lines greet >requirements.txt
 run_there() { expect_exit "$1" timeout 120 "$DTOOL" run --follow --runs_on h1 --environment requirements.txt "${@:2}"; }
 run_there 0 -- bash -c 'greet && python3 -c "import sys, words; print(sys.version_info[:2], words.__file__)"'

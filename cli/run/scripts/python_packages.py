@@ -127,7 +127,8 @@ class Maker:
             try:  # without the index: what uv knows of it
                 return run([*words, "--offline"], "uv says", **self.variables)
             except Refusal:
-                raise fault from None
+                written = str(self.scratch / "requirements.txt")
+                raise Refusal(str(fault).replace(written, self.wanted["file"])) from None
 
     def export(self):
         if self.uv is None:

@@ -153,7 +153,7 @@ class Requirements:
         elif name == "--require-hashes":
             self.variables["UV_REQUIRE_HASHES"] = "1"
         elif name != "--use-feature":
-            raise Refusal("the option %.100s is none that uv has" % name)
+            raise Refusal("the option %.100s is none that uv has" % name, "leave it out of the file")
 
     @staticmethod
     def requirement(line):
