@@ -110,8 +110,8 @@ refused '^dtool: no hosts were named$' trust
 for value in -1 abc '' 18446744073709551616 99999999999999999999999; do
   refused "^dtool: --seed: '$value' is not a whole number from 0 to 18446744073709551615$" run digits --runs_on "$host" --seed "$value" --dry_run
 done
-refused "^dtool: --machine: 'x' is not a whole number from 0 to 2147483647$" logs --machine x
-refused "^dtool: --machine: '99999999999' is not a whole number from 0 to 2147483647$" logs --machine 99999999999
+refused "^dtool: --rank: 'x' is not a whole number from 0 to 2147483647$" logs --rank x
+refused "^dtool: --rank: '99999999999' is not a whole number from 0 to 2147483647$" logs --rank 99999999999
 refused "^dtool: --grace: 'x' is not a number" kill --grace x
 refused "^dtool: --grace: '-1' is not a number from 0 to 3600$" kill --grace -1
 refused "^dtool: --max_restarts: '1001' is not a whole number from 0 to 1000$" run digits --max_restarts 1001 --dry_run

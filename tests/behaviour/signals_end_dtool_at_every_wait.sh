@@ -5,7 +5,8 @@
 source "$(dirname "$0")/harness.sh"
 needs_isolation
 needs_program ssh-agent
-lab 4 --behind
+lab 5 --behind
+fault restart-sshd h5 -o MaxSessions=0  # it takes no session
 connects_anew
 eval "$(ssh-agent -a "$work/agent")" >/dev/null
 at_end "kill $SSH_AGENT_PID"
@@ -78,7 +79,7 @@ begin_followed() {
 begin_followed
 
 # What meets the waits; each in a folder of its own.
-scenarios=(direct jump local name agent push rsync kept kept_push relay follow lost fetch attach no_greeting program program_push program_asks program_shares)
+scenarios=(direct jump local name agent push rsync kept kept_push relay follow lost fetch attach no_greeting program program_push program_asks program_shares refused program_refused)
 meet_direct() { dtool_at command --runs_on h1 --command 'cat; seq 20000; echo told >&2'; }
 meet_jump() { dtool_at command --runs_on h2,h3 --command 'seq 1000'; }
 meet_local() { dtool_at command --runs_on local --command 'seq 1000'; }
@@ -107,6 +108,8 @@ meet_program() { dtool_at command --ssh_program ssh --runs_on h1 --command 'cat;
 meet_program_push() { needs_rsync "program.$1" && dtool_at run --quiet --force --ssh_program ssh --runs_on h1 --code_path '~'"/rsync.program.$1" -- true; }
 meet_program_asks() { at_terminal command --ssh_program ssh --ssh_cmd "ssh -o IdentityFile=$work/locked_key -o IdentitiesOnly=yes" --runs_on h1 --command true; }
 meet_program_shares() { at_terminal command --ssh_program ssh --ask once --ssh_cmd "ssh -o IdentityFile=$work/locked_key -o IdentitiesOnly=yes" --runs_on "h1,root@h1" --command true; }
+meet_refused() { dtool_at command --runs_on h5 --command true; }
+meet_program_refused() { dtool_at command --ssh_program ssh --runs_on h5 --command true; }
 cp -a "$HOME" "$work/kept_home"
 rm -f "$work/kept_home/.dtool/config.toml"
 dtool_at() { exec env --default-signal=INT "$DTOOL" "$@"; }
@@ -132,7 +135,7 @@ meet_waits() {
     sleep 6
     on h4 touch stop
   fi
-  wait "$pid" || [[ $1 =~ ^(name|no_greeting|program_shares)$ ]] || fail "$1: $(cat "$work/waits.$1.err" "$work/waits.$1.out")"
+  wait "$pid" || [[ $1 =~ ^(name|no_greeting|program_shares|refused|program_refused)$ ]] || fail "$1: $(cat "$work/waits.$1.err" "$work/waits.$1.out")"
   while read -r wait; do scenario_of[$wait]=${scenario_of[$wait]:-$1}; done <"$work/waits.$1"
   [[ ! $1 =~ ^(follow|lost)$ ]] || begin_followed
 }
