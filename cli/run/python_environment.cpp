@@ -110,7 +110,8 @@ void judge_python(Answer& answer, Kind kind) {
   if (!answer.result.ok()) return;
   const bool is_conda = kind == Kind::conda;
   if (reply.version.empty() && !reply.fault.empty()) {
-    fail(answer.result, "--environment: its python3 does not start: " + reply.fault,
+    fail(answer.result,
+         "--environment: its python3 does not start: " + without_controls(reply.fault),
          "what it needs there (LD_LIBRARY_PATH, modules) is to be set in a log-in shell, too");
   } else if (reply.version.empty() ||
              (is_conda && host::minor_of_python(reply.version) < kOldestCondaPython)) {
