@@ -82,6 +82,8 @@ make_host_folders() {
     mounts_of "$i" >"$folder/host$i/fstab"
     root_of "$i"
     [[ -z $REPLY ]] || make_root "$i" "$REPLY"
+    # Last, since a root may lie below /tmp.
+    [[ $private_tmp == no ]] || echo "$folder/host$i/tmp /tmp none bind 0 0" >>"$folder/host$i/fstab"
     network_of "$i" >"$folder/host$i/network"
   done
   chmod 644 "$folder"/host*/etc_hosts
@@ -113,7 +115,6 @@ mounts_of() {
   echo "lab-screens /run/screen tmpfs mode=1777 0 0"
   echo "lab-shm /dev/shm tmpfs mode=1777 0 0"
   echo "lab-var-tmp /var/tmp tmpfs mode=1777 0 0"
-  [[ $private_tmp == no ]] || echo "$here/tmp /tmp none bind 0 0"
   [[ ! -e $folder/shadow ]] || echo "$folder/shadow /etc/shadow none bind 0 0"
   # Logins of the lab are not recorded as this machine's.
   for record in /run/utmp /var/log/wtmp /var/log/btmp /var/log/lastlog; do
@@ -148,7 +149,8 @@ make_root() {
     echo "lab-root $here/rootfs overlay lowerdir=$2,upperdir=$here/upper,workdir=$here/work 0 0"
     echo "lab-proc $here/rootfs/proc proc defaults 0 0"
     echo "$here/boot_id $here/rootfs/proc/sys/kernel/random/boot_id none bind 0 0"
-    for place in dev sys tmp root run/screen; do echo "/$place $here/rootfs/$place none rbind 0 0"; done
+    for place in dev sys root run/screen; do echo "/$place $here/rootfs/$place none rbind 0 0"; done
+    if [[ $private_tmp == no ]]; then echo "/tmp $here/rootfs/tmp none rbind 0 0"; else echo "$here/tmp $here/rootfs/tmp none bind 0 0"; fi
   } >>"$here/fstab"
 }
 
