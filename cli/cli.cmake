@@ -119,6 +119,7 @@ add_library(dtool_cli STATIC
   cli/run/program_flags.cpp
   cli/run/program_words.cpp
   cli/run/python_environment.cpp
+  cli/run/python_packages.cpp
   cli/run/record_plan.cpp
   cli/run/report.cpp
   cli/run/resume.cpp
@@ -129,7 +130,6 @@ add_library(dtool_cli STATIC
   cli/run/supply.cpp
   cli/run/trainer_bundle.cpp
   cli/run/tree_push.cpp
-  cli/run/python_packages.cpp
   cli/settings.cpp
   cli/shell/completion.cpp
   cli/shell/live_values.cpp

@@ -48,10 +48,10 @@ void remove_old(const fs::path& used) {
 PackageStore::PackageStore(const std::string& kind)
     : folder_(ssh::home_folder() / ".dtool" / kind) {}
 
-std::string PackageStore::find(const std::optional<std::string>& key) const {
+std::string PackageStore::find(const std::string& key) const {
   std::error_code missing;
-  if (!key || !fs::exists(index_of(folder_, *key), missing)) return {};
-  const std::string hash = host::as_line(killfiles::read_whole(index_of(folder_, *key)));
+  if (!fs::exists(index_of(folder_, key), missing)) return {};
+  const std::string hash = host::as_line(killfiles::read_whole(index_of(folder_, key)));
   return host::is_hash(hash) && fs::exists(folder_ / hash / kLockFile, missing) ? hash : "";
 }
 

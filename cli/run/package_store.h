@@ -5,7 +5,6 @@
 
 #include <filesystem>
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,7 +26,7 @@ class PackageStore {
   const std::filesystem::path& folder() const { return folder_; }
 
   /// The hash that was found for this key; empty: none, or its packages have gone.
-  std::string find(const std::optional<std::string>& key) const;
+  std::string find(const std::string& key) const;
   void remember(const std::string& key, const std::string& hash) const;
 
   /// Fills a new folder: `fill` gets it, and one for what it needs meanwhile, and returns the hash.
