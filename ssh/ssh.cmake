@@ -14,6 +14,7 @@ add_library(dtool_ssh STATIC
   ssh/fanout/remote_shell.cpp
   ssh/fanout/shared_output.cpp
   ssh/fanout/terminal_link.cpp
+  ssh/fanout/terminal_relay.cpp
   ssh/fleet.cpp
   ssh/host.cpp
   ssh/host_pattern.cpp

@@ -151,13 +151,14 @@ int AttachAction::run(Invocation& invocation) {
     if (code != kAllWell) return code;
     link.emplace(targets.hosts[place], targets.connect);
   } else {
-    console.note(fmt::format(
-        "{}: Ctrl-a d leaves it running, Ctrl-c interrupts it, and so ends the run on all machines",
-        name));
+    const std::string keys = "Ctrl-a d leaves it running, Ctrl-c twice ends the run everywhere";
+    console.note(name + ": " + keys);
     ssh::HostResult shown;
     {
       const RawTerminal raw;
-      shown = link->run_in_terminal(attach_line(machine, job.terminal), raw.terminal());
+      ssh::Terminal terminal = raw.terminal();
+      terminal.on_interrupt = keys;
+      shown = link->run_in_terminal(attach_line(machine, job.terminal), terminal);
     }
     if (shown.failure != ssh::Failure::none) {
       console.steer(To::err, kResetTerminal);

@@ -43,7 +43,7 @@ RawTerminal::~RawTerminal() {
 
 ssh::Terminal RawTerminal::terminal() const {
   const char* type = std::getenv("TERM");
-  return {in_, out_, type != nullptr && *type != '\0' ? type : "xterm"};
+  return {in_, out_, type != nullptr && *type != '\0' ? type : "xterm", {}};
 }
 
 }  // namespace dtool::cli

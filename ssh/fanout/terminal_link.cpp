@@ -3,7 +3,6 @@
 
 #include <signal.h>
 #include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <exception>
 #include <functional>
@@ -11,6 +10,7 @@
 
 #include "ssh/connection.h"
 #include "ssh/fanout/host_program.h"
+#include "ssh/fanout/terminal_relay.h"
 #include "ssh/host_error.h"
 #include "ssh/machine/interrupt_listener.h"
 #include "ssh/machine/interrupts.h"
@@ -69,7 +69,9 @@ class TerminalLink::Work {
   void on_asked();
   void await_resizing();
   asio::awaitable<void> connect();
-  asio::awaitable<void> run_here(std::string line, HostResult& result);
+  asio::awaitable<void> run_here(std::string line, const Terminal& terminal, HostResult& result);
+  asio::awaitable<void> run_there(std::string line, const Terminal& terminal, HostResult& result);
+  asio::awaitable<void> run_in(TerminalRelay& relay, std::string line, HostResult& result);
   asio::awaitable<void> start(ssh_channel channel, std::string line, Terminal terminal);
 
   Reactor reactor_;
@@ -83,8 +85,8 @@ class TerminalLink::Work {
   bool is_interrupted_ = false;
   Session* session_ = nullptr;  ///< the connection's
   std::unique_ptr<Connection> connection_;
-  ssh_channel channel_ = nullptr;  ///< while it has the terminal
-  Terminal terminal_;
+  ssh_channel channel_ = nullptr;   ///< while it has the terminal
+  TerminalRelay* relay_ = nullptr;  ///< while a command has the terminal
 };
 
 void TerminalLink::Work::on_asked() {
@@ -95,8 +97,9 @@ void TerminalLink::Work::on_asked() {
 void TerminalLink::Work::await_resizing() {
   resizings_.async_wait([this](boost::system::error_code error, int) {
     if (error) return;
+    if (relay_ != nullptr) relay_->resize();
     if (channel_ != nullptr) {
-      const Size size = size_of(terminal_);
+      const Size size = size_of(relay_->inner());
       ssh_channel_change_pty_size(channel_, size.columns, size.rows);  // expects no answer
       session_->wake();                                                // it may not be all sent
     }
@@ -166,12 +169,12 @@ asio::awaitable<void> TerminalLink::Work::ask(Command request, HostResult& resul
                                                result.log_in_said, deadline);
 }
 
-asio::awaitable<void> TerminalLink::Work::run_here(std::string line, HostResult& result) {
+asio::awaitable<void> TerminalLink::Work::run_here(std::string line, const Terminal& terminal,
+                                                   HostResult& result) {
   Process::Program program;
   program.arguments = {"/bin/sh", "-c", line};
-  program.terminal = Process::Terminal::foreground;
-  const Process::Descriptors terminal{STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
-  Process process(reactor_, program, terminal);
+  program.terminal = Process::Terminal::own;
+  Process process(reactor_, program, {terminal.in, terminal.out, terminal.out});
   result.exit_code = co_await process.wait(kNoDeadline);
 }
 
@@ -197,27 +200,14 @@ asio::awaitable<void> TerminalLink::Work::start(ssh_channel channel, std::string
   if (rc != SSH_OK) throw connection_lost(*session_);
 }
 
-asio::awaitable<void> TerminalLink::Work::run_in_terminal(std::string line, Terminal terminal,
-                                                          HostResult& result) {
-  co_await connect();
-  if (host_.is_local) {
-    co_await run_here(line, result);
-    co_return;
-  }
-  if (has_master_) {
-    const std::string ssh_line = masters_.terminal_line(host_, line);
-    co_await run_here(ssh_line, result);
-    if (result.exit_code == 255 && !connection_->is_usable())
-      throw HostError(Failure::connection_lost, "the connection was lost");
-    co_return;
-  }
+asio::awaitable<void> TerminalLink::Work::run_there(std::string line, const Terminal& terminal,
+                                                    HostResult& result) {
   CommandStreams streams;
   streams.input_fd = terminal.in;
   streams.output_fd = terminal.out;
   Exchange exchange(reactor_, *session_, std::move(streams), EndsWith::exit_code, kNoDeadline);
   ssh_channel channel = exchange.channel().handle();
   co_await start(channel, line, terminal);
-  terminal_ = terminal;
   channel_ = channel;
   std::exception_ptr failure;
   try {
@@ -229,6 +219,41 @@ asio::awaitable<void> TerminalLink::Work::run_in_terminal(std::string line, Term
   if (failure) std::rethrow_exception(failure);
   result.exit_code = exchange.channel().exit_code();
   if (result.exit_code < 0) throw connection_lost(*session_);
+}
+
+asio::awaitable<void> TerminalLink::Work::run_in(TerminalRelay& relay, std::string line,
+                                                 HostResult& result) {
+  const Terminal terminal = relay.inner();
+  std::exception_ptr failure;
+  relay_ = &relay;
+  try {
+    if (host_.is_local) {
+      co_await run_here(line, terminal, result);
+    } else if (has_master_) {
+      const std::string ssh_line = masters_.terminal_line(host_, line);
+      co_await run_here(ssh_line, terminal, result);
+      if (result.exit_code == 255 && !connection_->is_usable())
+        throw HostError(Failure::connection_lost, "the connection was lost");
+    } else {
+      co_await run_there(line, terminal, result);
+    }
+  } catch (...) {  // whatever it is, the relay must be stopped first
+    failure = std::current_exception();
+  }
+  relay_ = nullptr;
+  relay.stop();
+  if (failure) std::rethrow_exception(failure);
+}
+
+asio::awaitable<void> TerminalLink::Work::run_in_terminal(std::string line, Terminal terminal,
+                                                          HostResult& result) {
+  co_await connect();
+  TerminalRelay relay(reactor_, terminal);
+  TaskGroup tasks(reactor_);
+  tasks.spawn(relay.pass_keys());
+  tasks.spawn(relay.pass_output());
+  tasks.spawn(run_in(relay, line, result));
+  co_await tasks.join();
 }
 
 TerminalLink::TerminalLink(Host host, const ConnectOptions& options)

@@ -13,6 +13,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -63,11 +64,13 @@ struct ChildSetUp {
   using Path = std::filesystem::path;
 
   error_code on_exec_setup(Launcher&, const Path&, const char* const*) const {
-    const bool is_set_up = enter_group() && take(descriptors.in, STDIN_FILENO, O_RDONLY) &&
-                           take(descriptors.out, STDOUT_FILENO, O_WRONLY) &&
-                           take(descriptors.err, STDERR_FILENO, O_WRONLY) &&
-                           (descriptors.extra < 0 || take(descriptors.extra, kExtra, 0)) &&
-                           (folder == nullptr || ::chdir(folder) == 0);
+    const bool is_set_up =
+        enter_group() && take(descriptors.in, STDIN_FILENO, O_RDONLY) &&
+        take(descriptors.out, STDOUT_FILENO, O_WRONLY) &&
+        take(descriptors.err, STDERR_FILENO, O_WRONLY) &&
+        (descriptors.extra < 0 || take(descriptors.extra, kExtra, 0)) &&
+        (terminal != Process::Terminal::own || ::ioctl(STDIN_FILENO, TIOCSCTTY, 0) == 0) &&
+        (folder == nullptr || ::chdir(folder) == 0);
     if (!is_set_up) return {errno, boost::system::system_category()};
     // What dtool itself inherited without close-on-exec is not its child's either.
     ::closefrom(descriptors.extra >= 0 ? kExtra + 1 : kExtra);
@@ -87,10 +90,8 @@ struct ChildSetUp {
   }
 
   bool enter_group() const {
-    if (terminal == Process::Terminal::foreground) return true;
-    // The leader of a session leads a process group as well.
-    if (terminal == Process::Terminal::none) return ::setsid() >= 0;
-    return ::setpgid(0, 0) == 0;
+    if (terminal == Process::Terminal::shared) return ::setpgid(0, 0) == 0;
+    return ::setsid() >= 0;  // the leader of a session leads a process group as well
   }
 
   static bool take(int fd, int as, int open_flags) {
@@ -163,9 +164,9 @@ pid_t launch(const Process::Program& program, const Process::Descriptors& descri
 
 Process::Process(Reactor& reactor, const Program& program, Descriptors descriptors)
     : reactor_(reactor), pid_(launch(program, descriptors)) {
-  const bool is_foreground = program.terminal == Terminal::foreground;
-  told_ = is_foreground ? pid_ : -pid_;
-  if (is_foreground) ending_ = SIGHUP;
+  const bool has_terminal = program.terminal == Terminal::own;
+  told_ = has_terminal ? pid_ : -pid_;
+  if (has_terminal) ending_ = SIGHUP;
   ends_with_us_ = EndsWithUs(told_);
   // By number: glibc 2.36 declares pidfd_open without extern "C". Close-on-exec by itself.
   pidfd_ = OwnedFd(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));

@@ -26,10 +26,10 @@ class Process {
     int extra = -1;
   };
 
-  /// How the child stands to this process's terminal. `none` gives it a session of its own.
-  /// `foreground` leaves it in this process's group, so that it may read from the terminal; it is
-  /// then told to end by HUP, as by a terminal that closes, and what it started is not.
-  enum class Terminal { shared, none, foreground };
+  /// How the child stands to terminals. `none` gives it a session of its own, `own` a session whose
+  /// terminal is its standard input; it is then told to end by HUP, as by a terminal that closes,
+  /// and what it started is not.
+  enum class Terminal { shared, none, own };
 
   struct Program {
     std::vector<std::string> arguments;         ///< the program, found by PATH, and its arguments

@@ -35,9 +35,18 @@ ends_with() {
   rm after
 }
 
-# Its size, a new one, and away from it.
+# Its size, a new one, and away from it. What the keys do is to be seen at the top, and a Ctrl-c alone interrupts nothing.
 attaches "$id --machine 1"
 eventually 30 shows 'size 30 100, terminal 1'
+warns() { pane capture-pane -pJ | head -n 1 | grep -q 'Ctrl-c twice ends the run everywhere'; }
+eventually 5 warns
+pane send-keys C-c
+eventually 5 warns
+sleep 6  # as long as a second one counts as meant
+! warns
+pane send-keys C-c
+eventually 5 warns
+expect_process_with "$id"
 pane resize-window -x 70 -y 20
 eventually 30 shows 'size 20 70, terminal 1'
 pane send-keys C-a d
@@ -101,6 +110,7 @@ attaches "$own"
 eventually 30 shows 'size 20 70, terminal 0'
 pane resize-window -x 90 -y 25
 eventually 30 shows 'size 25 90, terminal 0'
+pane send-keys C-c
 pane send-keys C-a d
 ends_with 0
 eventually 5 shows 'machine0 of .*: detached, it goes on'
@@ -110,6 +120,14 @@ eventually 30 shows 'size 25 90, terminal 0'
 pkill -TERM -f "^$DTOOL attach $own"
 ends_with 130
 expect_process_with "$own"
+# Two of them end it.
+attaches "$own"
+eventually 30 shows 'size 25 90, terminal 0'
+pane send-keys C-c
+pane send-keys C-c
+ends_with 0
+eventually 5 shows 'has ended with exit code 130'
+expect_no_process_with "$own"
 expect_exit 0 dtool kill --yes --delete "$own"
 pane kill-server
 

@@ -185,10 +185,32 @@ std::string standing(Process::Terminal terminal) {
   return std::string(whose(group, ::getpgrp())) + " " + whose(session, ::getsid(0));
 }
 
-TEST(Process, HasAGroupOrASessionOfItsOwnOrStaysInTheForeground) {
+TEST(Process, HasAGroupOrASessionOfItsOwn) {
   EXPECT_EQ(standing(Process::Terminal::shared), "own ours");
   EXPECT_EQ(standing(Process::Terminal::none), "own own");
-  EXPECT_EQ(standing(Process::Terminal::foreground), "ours ours");
+}
+
+/// The two ends of a new terminal.
+struct TestTerminal {
+  OwnedFd outside{::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)};
+  OwnedFd inside;
+  TestTerminal() {
+    ::grantpt(outside.get());
+    ::unlockpt(outside.get());
+    inside = OwnedFd(::open(::ptsname(outside.get()), O_RDWR | O_NOCTTY | O_CLOEXEC));
+  }
+};
+
+TEST(Process, HasTheTerminalThatIsItsInput) {
+  Reactor reactor;
+  const TestTerminal terminal;
+  const OwnedFd out = memory_file("");
+  Process::Program program = shell("tty; : </dev/tty && echo controls");
+  program.terminal = Process::Terminal::own;
+  Process process(reactor, program, {terminal.inside.get(), out.get(), -1});
+  EXPECT_EQ(run_in(reactor, process.wait(kNoDeadline)), 0);
+  EXPECT_EQ(read_file("/proc/self/fd/" + std::to_string(out.get())),
+            std::string(::ptsname(terminal.outside.get())) + "\ncontrols\n");
 }
 
 int told_of_exit = -1;
@@ -283,15 +305,16 @@ TEST(Process, ThatNobodyWaitedForEndsWithItsOwner) {
   EXPECT_TRUE(ends(child));
 }
 
-TEST(Process, InTheForegroundIsToldToEndByHup) {
+TEST(Process, WithATerminalOfItsOwnIsToldToEndByHup) {
   Reactor reactor;
+  const TestTerminal terminal;
   const Pipe pipe = make_pipe(NonBlocking::reader);
   const OwnedFd err = memory_file("");
   Process::Program program =
       shell("trap 'echo hup >&2; exit' HUP; echo $$; while :; do sleep 0.05; done");
-  program.terminal = Process::Terminal::foreground;
+  program.terminal = Process::Terminal::own;
   {
-    const Process process(reactor, program, {-1, pipe.writer.get(), err.get()});
+    const Process process(reactor, program, {terminal.inside.get(), pipe.writer.get(), err.get()});
     run_in(reactor, read_pid(reactor, pipe.reader.get()));
   }
   EXPECT_EQ(read_file("/proc/self/fd/" + std::to_string(err.get())), "hup\n");
