@@ -67,9 +67,9 @@ UsageError unreadable(const killfiles::Listed& listed) {
   return UsageError(listed.error, has_hint ? "" : "mend the file: dtool needs it to end the run");
 }
 
-killfiles::Listed find_recorded(const std::string& id, killfiles::Prefer prefer) {
+killfiles::Listed find_recorded(const std::string& id, const killfiles::Narrow& narrow) {
   try {
-    return killfiles::find(killfile_folder(), id, prefer, ssh::notice);
+    return killfiles::find(killfile_folder(), id, narrow, ssh::notice);
   } catch (const std::invalid_argument&) {
     if (const auto forgotten = find_forgotten(id)) throw was_forgotten(*forgotten);
     throw;

@@ -123,14 +123,15 @@ struct Meant {
 };
 Meant runs_meant(const std::vector<std::string>& newest_first, std::string_view text);
 
-/// Which of several runs is meant: for `kill`, the only one that is not known to have ended.
-enum class Prefer { none, unended };
+/// The recorded runs of several that are still meant, for instance those that have not ended.
+using Narrow = std::function<std::vector<Listed>(std::vector<Listed>)>;
 
 /// The recorded run that `text` means (runs_meant). A file that cannot be read or holds no run id
-/// goes by its name without `.killfile`. `told` gets a sentence if the newest of several with a tag
-/// was taken. Throws std::invalid_argument: with the candidates if several match, with the recorded
-/// runs if none matches.
-Listed find(const std::filesystem::path& folder, std::string_view text,
-            Prefer prefer = Prefer::none, const std::function<void(std::string_view)>& told = {});
+/// goes by its name without `.killfile`. `narrow` is asked if several match; where it leaves none,
+/// they all stay. `told` gets a sentence if the newest of several with a tag was taken. Throws
+/// std::invalid_argument: with the candidates if several match, with the recorded runs if none
+/// matches.
+Listed find(const std::filesystem::path& folder, std::string_view text, const Narrow& narrow = {},
+            const std::function<void(std::string_view)>& told = {});
 
 }  // namespace dtool::killfiles

@@ -173,7 +173,7 @@ Meant runs_meant(const std::vector<std::string>& newest_first, std::string_view 
   return {all_of([&](const std::string& id) { return id.find(text) != id.npos; })};
 }
 
-Listed find(const fs::path& folder, std::string_view text, Prefer prefer,
+Listed find(const fs::path& folder, std::string_view text, const Narrow& narrow,
             const std::function<void(std::string_view)>& told) {
   if (text.empty()) throw std::invalid_argument("the run id is empty");
   const std::vector<Listed> runs = list(folder);
@@ -184,11 +184,10 @@ Listed find(const fs::path& folder, std::string_view text, Prefer prefer,
   for (const Listed& run : runs) {
     if (std::ranges::count(meant_runs.ids, name_of(run)) > 0) found.push_back(run);
   }
-  const auto goes_on = [](const Listed& run) {
-    return run.killfile && run.killfile->ended.empty();
-  };
-  if (prefer == Prefer::unended && found.size() > 1 && std::ranges::count_if(found, goes_on) == 1)
-    return *std::ranges::find_if(found, goes_on);
+  if (narrow && found.size() > 1) {
+    std::vector<Listed> narrowed = narrow(found);
+    if (!narrowed.empty()) found = std::move(narrowed);
+  }
   if (meant_runs.is_tag && found.size() > 1) {
     if (told)
       told(fmt::format("{} runs have the tag {}: this is the newest, {}", found.size(), text,

@@ -37,6 +37,9 @@ class KillAction : public Action {
  private:
   std::optional<std::vector<Chosen>> choose(Invocation& invocation) const;
   std::vector<Chosen> choose_all() const;
+  std::optional<std::vector<Chosen>> without_ended(Invocation& invocation,
+                                                   std::vector<Chosen> runs) const;
+  std::optional<Chosen> find_one(Invocation& invocation, const std::string& id) const;
   std::optional<std::vector<Chosen>> find_running(Invocation& invocation) const;
   std::vector<Chosen> ask_for_each(Console& console, std::vector<Chosen> running) const;
   int end(Invocation& invocation, const Chosen& chosen, nlohmann::json& report) const;
@@ -111,22 +114,58 @@ std::vector<Chosen> KillAction::choose_all() const {
   return chosen;
 }
 
-/// Nothing after an interrupt.
-std::optional<std::vector<Chosen>> KillAction::find_running(Invocation& invocation) const {
-  std::vector<Chosen> running = choose_all();
-  if (running.empty()) throw UsageError(no_run_is_recorded());
-  std::vector<killfiles::Killfile> runs;
-  for (const Chosen& each : running) runs.push_back(each.killfile);
+/// By what their hosts say. Nothing after an interrupt.
+std::optional<std::vector<Chosen>> KillAction::without_ended(Invocation& invocation,
+                                                             std::vector<Chosen> runs) const {
+  std::vector<killfiles::Killfile> killfiles;
+  for (const Chosen& each : runs) killfiles.push_back(each.killfile);
   const AskedStates asked =
-      ask_states(invocation.console, runs, hosts_, invocation.settings.users());
+      ask_states(invocation.console, killfiles, hosts_, invocation.settings.users());
   if (asked.interrupted) return std::nullopt;
   std::size_t place = 0;
+  std::erase_if(
+      runs, [&](const Chosen& each) { return has_ended(each.killfile, asked.states[place++]); });
+  return runs;
+}
+
+/// Of several runs that `id` may mean, it is about the only one that has not ended. Hosts are asked
+/// only if this machine does not know. Nothing after an interrupt.
+std::optional<Chosen> KillAction::find_one(Invocation& invocation, const std::string& id) const {
+  bool interrupted = false;
+  const auto narrow = [&](std::vector<killfiles::Listed> found) {
+    std::erase_if(found,
+                  [](const auto& run) { return run.killfile && has_known_end(*run.killfile); });
+    std::vector<Chosen> asked;
+    for (const killfiles::Listed& run : found) {
+      if (run.killfile) asked.push_back({*run.killfile, run.file});
+    }
+    if (asked.size() < 2) return found;
+    const auto running = without_ended(invocation, asked);
+    interrupted = !running;
+    if (interrupted) return std::vector{found.front()};
+    std::erase_if(found, [&](const killfiles::Listed& run) {
+      return run.killfile && std::ranges::count(*running, run.file, &Chosen::file) == 0;
+    });
+    return found;
+  };
+  const killfiles::Listed found = find_recorded(id, narrow);
+  if (interrupted) return std::nullopt;
+  if (!found.killfile) throw unreadable(found);
+  return Chosen{*found.killfile, found.file};
+}
+
+/// Nothing after an interrupt.
+std::optional<std::vector<Chosen>> KillAction::find_running(Invocation& invocation) const {
+  const std::vector<Chosen> all = choose_all();
+  if (all.empty()) throw UsageError(no_run_is_recorded());
+  auto running = without_ended(invocation, all);
+  if (!running) return std::nullopt;
   std::string ended;
-  const std::size_t count = std::erase_if(running, [&](const Chosen& each) {
-    const bool is_ended = has_ended(each.killfile, asked.states[place++]);
-    if (is_ended) ended = title(each.killfile, each.file);
-    return is_ended;
-  });
+  for (const Chosen& each : all) {
+    if (std::ranges::count(*running, each.file, &Chosen::file) == 0)
+      ended = title(each.killfile, each.file);
+  }
+  const std::size_t count = all.size() - running->size();
   if (count == 1) {
     invocation.console.note(
         fmt::format("{} has ended; to forget it: dtool kill {} --delete", ended, ended));
@@ -172,9 +211,9 @@ std::optional<std::vector<Chosen>> KillAction::choose(Invocation& invocation) co
   }
   std::vector<Chosen> chosen;
   for (const std::string& id : runs_) {
-    const killfiles::Listed found = find_recorded(id, killfiles::Prefer::unended);
-    if (!found.killfile) throw unreadable(found);
-    chosen.push_back({*found.killfile, found.file});
+    const auto found = find_one(invocation, id);
+    if (!found) return std::nullopt;
+    chosen.push_back(*found);
   }
   return chosen;
 }

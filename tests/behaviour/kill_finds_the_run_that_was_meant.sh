@@ -123,6 +123,14 @@ expect_no_process_with "$third"
 expect_no_file "$(killfile "$third")"
 expect_equal 4 "$(recorded | wc -l)"
 third=$(start last)
+# Of several runs that a name may mean, it is about the one that runs. Nobody has seen the other end: its host is asked.
+expect_exit 0 dtool run --json --runs_on h1 --extra_tag short -- sleep 0.1
+short=$(json 'd["run_id"]')
+eventually 20 expect_no_process_with "$short"
+expect_exit 0 dtool kill --yes sleep_
+expect_error "^$third: [0-9]+ processes ended"
+expect_no_process_with "$third"
+third=$(start last)
 
 # A host that cannot be reached keeps the killfile.
 fault cut h2

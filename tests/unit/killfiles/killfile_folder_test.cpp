@@ -146,7 +146,7 @@ TEST_F(KillfileFolderTest, FindsARunByItsTagByAPartOfItsIdAndAsTheLast) {
   const auto note = [&told](std::string_view line) { told = line; };
   const auto found = [&](std::string_view text) {
     told.clear();
-    return find(folder(), text, Prefer::none, note).killfile.value().run_id;
+    return find(folder(), text, {}, note).killfile.value().run_id;
   };
   EXPECT_EQ(found("last"), "other_20261123-000000-cccccc");
   EXPECT_EQ(found("aaaaaa"), "train_lr3_20261121-000000-aaaaaa");
@@ -157,16 +157,24 @@ TEST_F(KillfileFolderTest, FindsARunByItsTagByAPartOfItsIdAndAsTheLast) {
   EXPECT_EQ(find_fault("000000").substr(0, 37), "'000000' is part of the ids of 3 runs");
 }
 
-TEST_F(KillfileFolderTest, KillMeansTheOnlyRunThatHasNotEnded) {
-  for (const char* id : {"a_x_20261121-000000-aaaaaa", "a_x_20261122-000000-bbbbbb"}) {
-    const auto file = record(id, "2026-11-21T00:00:00Z");
-    Killfile killfile = read(file);
-    if (killfile.run_id.ends_with("b")) killfile.ended = "2026-11-23T00:00:00Z";
-    write(folder(), killfile);
+TEST_F(KillfileFolderTest, AsksWhichOfSeveralRunsAreStillMeant) {
+  const std::string first = "a_x_20261121-000000-aaaaaa";
+  record(first, "2026-11-21T00:00:00Z");
+  record("a_x_20261122-000000-bbbbbb", "2026-11-22T00:00:00Z");
+  for (const char* text : {"x", "a"}) {
+    const auto only_first = [&](std::vector<Listed> found) {
+      std::erase_if(found, [&](const Listed& run) { return run.killfile->run_id != first; });
+      return found;
+    };
+    EXPECT_EQ(find(folder(), text, only_first).killfile.value().run_id, first);
   }
-  for (const char* text : {"x", "a"})
-    EXPECT_EQ(find(folder(), text, Prefer::unended).killfile.value().run_id,
-              "a_x_20261121-000000-aaaaaa");
+  const auto none = [](const std::vector<Listed>&) { return std::vector<Listed>(); };
+  EXPECT_EQ(find(folder(), "x", none).killfile.value().run_id, "a_x_20261122-000000-bbbbbb");
+  const auto nobody_asks = [](std::vector<Listed> found) {
+    ADD_FAILURE() << "one run alone is meant";
+    return found;
+  };
+  EXPECT_EQ(find(folder(), "aaaaaa", nobody_asks).killfile.value().run_id, first);
 }
 
 TEST_F(KillfileFolderTest, NamesTheCandidatesOrTheRecordedRuns) {
