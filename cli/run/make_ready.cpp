@@ -23,6 +23,7 @@
 #include "cli/run/supply.h"
 #include "cli/run/tree_push.h"
 #include "cli/terminal_text.h"
+#include "killfiles/killfile.h"
 #include "killfiles/nearest.h"
 #include "ssh/quote.h"
 #include "sync/fetched_folder.h"
@@ -126,6 +127,21 @@ void note_one_machine_twice(const std::vector<Checked>& checked, Console& consol
       break;
     }
   }
+}
+
+/// Two runs share a host's cores and GPUs, which is seldom meant.
+void note_other_runs(const std::vector<Checked>& checked, const std::string& own,
+                     Console& console) {
+  std::map<std::string, std::vector<ssh::Host>> hosts;
+  for (const Checked& each : checked) {
+    for (const std::string& id : each.reply ? each.reply->runs : std::vector<std::string>())
+      if (id != own && killfiles::is_run_id(id)) hosts[id].push_back(each.result.host);
+  }
+  for (const auto& [id, found] : hosts)
+    console.note(
+        fmt::format("{}: {} still runs there and shares cores and GPUs with this run; to "
+                    "end it: dtool kill {}",
+                    fold_hosts(found), id, id));
 }
 
 /// `h[1-2]: PYTHONPATH=/x of the log-in does not count …`
@@ -309,6 +325,7 @@ bool send_code(PendingRun& run, RunReport& report, Console& console, ssh::Remote
   if (!hosts.went_on) return false;
   note_log_out(hosts.checked, console);
   note_one_machine_twice(hosts.checked, console);
+  note_other_runs(hosts.checked, run.plan.run_id, console);
   note_left_out(hosts.checked, console);
   note_log_in_shell(run.plan, console);
   if (!run.launcher->complete(console, run.flags, targets, hosts.checked, run.plan)) return false;

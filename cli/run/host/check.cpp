@@ -18,6 +18,7 @@
 #include "cli/run/host/pytorch.h"
 #include "cli/run/host/survey.h"
 #include "cli/run/host/trainers.h"
+#include "cli/run/host/used_by_runs.h"
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
 #include "ssh/host/identity.h"
@@ -183,6 +184,7 @@ CheckReply check_host(const CheckRequest& request) {
   const HostGpus gpus = HostGpus::find();
   reply.hardware = find_hardware(gpus);
   reply.logout_kills = ends_at_logout();
+  reply.runs = runs_with_processes();
   reply.is_home_read_only = request.run_folder.empty()
                                 ? !may_make_runs()
                                 : !make_run_folder(expand_home(request.run_folder));

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "cli/run/host/used_by_runs.h"
 
+#include <unistd.h>
+
+#include <set>
+
 #include "ssh/host/files.h"
+#include "ssh/host/process_table.h"
 
 namespace dtool::host {
 namespace {
@@ -26,6 +31,16 @@ std::string run_that_uses(const std::string& hash) {
     if (is_named && !has_ended) return run;
   }
   return {};
+}
+
+std::vector<std::string> runs_with_processes() {
+  std::set<std::string> runs;
+  for (const pid_t pid : list_pids()) {
+    const RunMark mark = read_run_mark(pid);
+    if (mark.run_id && !mark.run_id->empty() && user_of(pid) == ::geteuid())
+      runs.insert(*mark.run_id);
+  }
+  return {runs.begin(), runs.end()};
 }
 
 }  // namespace dtool::host

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// What runs on this host may still need of what dtool brought here.
+// Which runs go on on this host, and what they may still need of what dtool brought here.
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace dtool::host {
 
@@ -10,5 +11,9 @@ namespace dtool::host {
 /// On this host or on another with this home folder: a run's script names them. Empty: there is
 /// none.
 std::string run_that_uses(const std::string& hash);
+
+/// The runs that have processes of this user's here, sorted. The ids are as the processes bear
+/// them, and may be any text.
+std::vector<std::string> runs_with_processes();
 
 }  // namespace dtool::host

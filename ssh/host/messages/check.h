@@ -140,13 +140,14 @@ struct CheckReply {
   std::int64_t coordinator_port = 0;  ///< another free port
   std::string address;                ///< this machine's address for others; or empty
   bool logout_kills = false;          ///< the system ends a user's processes at logout
+  std::vector<std::string> runs;      ///< others of this user's that go on here; ids of any form
   std::optional<Survey> survey;
 
   void fields(auto visit) {
     visit(host, lacks, is_home_read_only, missing_code, stranger, lacks_torchrun, environment,
           is_environment_ready, trainer, trainer_version, is_trainer_fit, missing_libraries,
           processor, libc, pytorch, experiment_fault, hardware, gpus, gpu_lack, is_port_taken,
-          lacks_port, port, coordinator_port, address, logout_kills, survey);
+          lacks_port, port, coordinator_port, address, logout_kills, runs, survey);
   }
 };
 
