@@ -23,8 +23,7 @@ killfiles::Killfile recorded_run(const std::string& id,
 
 /// The file of the run that `id` means (killfiles::find). Throws UsageError that tells of a run
 /// which was forgotten, std::invalid_argument if none or several match.
-killfiles::Listed find_recorded(const std::string& id,
-                                const killfiles::Narrow& narrow = {});
+killfiles::Listed find_recorded(const std::string& id, const killfiles::Narrow& narrow = {});
 
 /// Says why the killfile could not be read.
 UsageError unreadable(const killfiles::Listed& listed);

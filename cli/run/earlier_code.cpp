@@ -7,15 +7,18 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <stdexcept>
 #include <system_error>
+#include <unordered_map>
 #include <utility>
 
 #include "cli/host_output.h"
 #include "cli/record/record_files.h"
 #include "cli/terminal_text.h"
 #include "ssh/host_error.h"
-#include "sync/listing.h"
+#include "ssh/machine/home_folder.h"
+#include "sync/contents.h"
 #include "sync/look.h"
 #include "sync/pull.h"
 
@@ -35,23 +38,43 @@ class CodeProgress : public AnswerCount {
   }
 };
 
-std::string first_of(const std::vector<std::string>& names) {
-  const std::vector<std::string> first(
-      names.begin(), names.begin() + static_cast<long>(std::min(names.size(), kNamedFiles)));
-  return fmt::format("{}{}", fmt::join(first, ", "), names.size() > kNamedFiles ? ", …" : "");
-}
-
 }  // namespace
 
-EarlierCode::EarlierCode(Console& console, const RunRecord& earlier,
+std::vector<std::string> changed_since(const tree_sync::Tree& tree,
+                                       const tree_sync::Listing& before) {
+  const auto now =
+      list_tree(tree, tree_sync::read_contents(tree, ssh::home_folder() / ".dtool" / "contents",
+                                               std::time(nullptr)));
+  std::unordered_map<std::string_view, std::string_view> contents;
+  for (const tree_sync::Entry& each : before.entries) contents[each.name] = each.content;
+  const tree_sync::Delta delta = find_delta(before.entries, now.entries);
+  std::vector<std::string> names(delta.removed.begin(), delta.removed.end());
+  for (const tree_sync::Entry& each : delta.changed) {
+    const auto known = contents.find(each.name);
+    const bool is_same =
+        known != contents.end() && !each.content.empty() && known->second == each.content;
+    if (!each.is_folder() && !is_same) names.emplace_back(each.name);
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+std::string named_first(const std::vector<std::string>& names) {
+  const std::vector<std::string> first(
+      names.begin(), names.begin() + static_cast<long>(std::min(names.size(), kNamedFiles)));
+  return without_controls(
+      fmt::format("{}{}", fmt::join(first, ", "), names.size() > kNamedFiles ? ", …" : ""));
+}
+
+EarlierCode::EarlierCode(Console& console, const RunRecord& earlier, Start start,
                          const ssh::ConnectOptions& connect)
-    : console_(console), earlier_(earlier) {
+    : console_(console), earlier_(earlier), start_(start) {
   const auto text = read_listing(earlier.run_id);
   const bool is_its_own =
       text && tree_sync::make_listing(*text).fingerprint == earlier.code.fingerprint;
   if (!is_its_own)
-    throw UsageError(fmt::format("{} cannot be rerun: the list of its code's files in {} is {}",
-                                 earlier.run_id, record_folder().string(),
+    throw UsageError(fmt::format("{} cannot be {}: the list of its code's files in {} is {}",
+                                 earlier.run_id, verb_of(start), record_folder().string(),
                                  text ? "not the one that was sent" : "gone or damaged"));
   listing_ = *text;
   std::vector<ssh::Host> hosts;
@@ -70,7 +93,7 @@ void EarlierCode::note_lack(const std::string& place) {
   if (missing.empty()) return;
   lacks_.push_back(fmt::format("{}: {} {} not as {} sent: {}", place,
                                counted(missing.size(), "file"), missing.size() == 1 ? "is" : "are",
-                               missing.size() == 1 ? "it was" : "they were", first_of(missing)));
+                               missing.size() == 1 ? "it was" : "they were", named_first(missing)));
 }
 
 /// False: interrupted.
@@ -134,6 +157,7 @@ UsageError EarlierCode::fault() const {
         earlier_.code.diff.empty()
             ? ""
             : fmt::format(", with the edits of dtool show {} --patch,", earlier_.run_id));
+  if (start_ == Start::resumed) hint = "--resync sends the folder as it is now; " + hint;
   return UsageError(fmt::format("the code of {} is nowhere as it was sent: {}", earlier_.run_id,
                                 fmt::join(lacks_, "; ")),
                     hint);
@@ -144,7 +168,8 @@ bool EarlierCode::gather() {
   try {
     restored_.emplace(tree_sync::make_listing(listing_), folder_->path());
   } catch (const std::runtime_error& error) {
-    throw UsageError(fmt::format("{} cannot be rerun: {}", earlier_.run_id, error.what()));
+    throw UsageError(
+        fmt::format("{} cannot be {}: {}", earlier_.run_id, verb_of(start_), error.what()));
   }
   if (!look_here()) return false;
   for (std::size_t i = 0; i < trees_.size() && !restored_->missing().empty(); ++i) {

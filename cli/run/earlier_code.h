@@ -13,18 +13,28 @@
 #include "cli/console.h"
 #include "cli/record/record.h"
 #include "cli/run/brought_folder.h"
+#include "cli/run/flags.h"
 #include "ssh/fleet.h"
 #include "ssh/remote.h"
+#include "sync/listing.h"
 #include "sync/restored_tree.h"
 #include "sync/tree.h"
 
 namespace dtool::cli {
 
+/// The files of a tree whose content is not as a listing has it, and those that it lacks; sorted.
+std::vector<std::string> changed_since(const tree_sync::Tree& tree,
+                                       const tree_sync::Listing& before);
+
+/// The first few names, and `…` if there are more.
+std::string named_first(const std::vector<std::string>& names);
+
 class EarlierCode {
  public:
   /// Reads the list of the code's files that was kept when it was sent. `earlier` and `console`
   /// must outlive it. Throws UsageError if there is none that fits the record.
-  EarlierCode(Console& console, const RunRecord& earlier, const ssh::ConnectOptions& connect);
+  EarlierCode(Console& console, const RunRecord& earlier, Start start,
+              const ssh::ConnectOptions& connect);
 
   /// Puts the code together in a private folder of this machine, which goes with this object: file
   /// by file, from the first place that has it as it was sent. False: interrupted. Throws
@@ -45,6 +55,7 @@ class EarlierCode {
 
   Console& console_;
   const RunRecord& earlier_;
+  Start start_;
   std::string listing_;
   std::vector<std::string> trees_;  ///< of the run, one for each of the Remote's hosts
   std::unique_ptr<ssh::Remote> remote_;

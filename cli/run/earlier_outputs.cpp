@@ -16,6 +16,7 @@
 #include "cli/run/tree_push.h"
 #include "ssh/quote.h"
 #include "ssh/script.h"
+#include "sync/look.h"
 #include "sync/pull.h"
 #include "sync/tree.h"
 
@@ -52,6 +53,30 @@ constexpr const char* kRemove = R"(
 rm -rf -- "$from"
 )";
 
+/// Defined before: outputs (path), mark (of the earlier run's logs), id (of the earlier machine),
+/// tree (path of the run's own), has_other_code (yes or no). Machines that share their home folder
+/// share a tree, and one of them kept what was written there.
+constexpr const char* kTakeUp = R"(
+kept=$outputs/machine$id$mark.written
+for each in "$outputs"/machine*"$mark.written"; do
+  [ -d "$kept" ] && break
+  place=${each##*/machine}
+  case ${place%"$mark.written"} in *[!0-9]*) ;; *) kept=$each ;; esac
+done
+[ -d "$kept" ] && [ -d "$tree" ] || exit 0
+cd -- "$kept" || exit 1
+set -o pipefail
+find . -mindepth 1 -type d -print0 | while IFS= read -r -d '' folder; do
+  [ ! -L "$tree/$folder" ] || rm -f -- "$tree/$folder"  # it led to what the code folder has
+  mkdir -p -- "$tree/$folder" || exit 1
+done || exit 1
+find . ! -type d -print0 | while IFS= read -r -d '' file; do
+  [ "$has_other_code" = no ] || [ ! -f "$tree/$file" ] || continue
+  # Not into the file: it may be another name of one that others use.
+  rm -f -- "$tree/$file" && cp -dp -- "$file" "$tree/$file" || exit 1
+done
+)";
+
 /// Beside the outputs, so that moving them is renaming. Each machine has its own: hosts may share
 /// the folder, and what they are sent may differ.
 std::string draft_of(const RunPlan& plan, const MachinePlan& machine) {
@@ -85,15 +110,24 @@ class PullProgress : public AnswerCount {
   }
 };
 
+/// How many of the first machines go on with outputs of their own.
+std::size_t count_with_outputs(const RunPlan& plan) {
+  const bool is_shared = plan.machines.front().leader == Leader::other;
+  return plan.program.empty() || is_shared ? 1 : plan.machines.size();
+}
+
+/// The place of the earlier machine.
+std::size_t source_of(std::size_t machine, const RunRecord& earlier, OutputsOf outputs_of) {
+  return outputs_of == OutputsOf::same_machine && machine < earlier.machines.size() ? machine : 0;
+}
+
 }  // namespace
 
-std::vector<EarlierPart> earlier_parts(const RunRecord& earlier, const RunPlan& plan) {
-  const bool is_trainer = plan.program.empty();
-  const bool is_shared = plan.machines.front().leader == Leader::other;
-  const std::size_t machines = is_trainer || is_shared ? 1 : plan.machines.size();
+std::vector<EarlierPart> earlier_parts(const RunRecord& earlier, const RunPlan& plan,
+                                       OutputsOf outputs_of) {
   std::vector<EarlierPart> parts;
-  for (std::size_t i = 0; i < machines; ++i) {
-    const std::size_t from = i < earlier.machines.size() ? i : 0;
+  for (std::size_t i = 0; i < count_with_outputs(plan); ++i) {
+    const std::size_t from = source_of(i, earlier, outputs_of);
     auto part = std::ranges::find(parts, from, &EarlierPart::from);
     if (part == parts.end()) part = parts.insert(parts.end(), EarlierPart{from, {}});
     const RecordedMachine& source = earlier.machines[from];
@@ -105,8 +139,12 @@ std::vector<EarlierPart> earlier_parts(const RunRecord& earlier, const RunPlan& 
 }
 
 EarlierOutputs::EarlierOutputs(Console& console, const RunRecord& earlier, const RunPlan& plan,
-                               const ssh::ConnectOptions& connect)
-    : console_(console), earlier_(earlier), plan_(plan), parts_(earlier_parts(earlier, plan)) {
+                               OutputsOf outputs_of, const ssh::ConnectOptions& connect)
+    : console_(console),
+      earlier_(earlier),
+      plan_(plan),
+      outputs_of_(outputs_of),
+      parts_(earlier_parts(earlier, plan, outputs_of)) {
   std::vector<ssh::Host> hosts;
   for (const EarlierPart& part : parts_)
     hosts.push_back(ssh::parse_host(earlier.machines[part.from].host));
@@ -134,7 +172,18 @@ bool EarlierOutputs::are_there(RunReport& report) {
     if (results[i].exit_code == kNoCheckpoint)
       results[i].error = fmt::format("there is no checkpoint in {}/checkpoints", output);
   }
-  return report.all_well(results, "looking for the outputs of " + earlier_.run_id);
+  if (!report.all_well(results, "looking for the outputs of " + earlier_.run_id)) return false;
+  if (plan_.program.empty()) return true;
+  std::vector<tree_sync::SourceQuestion> questions;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const RecordedMachine& machine = earlier_.machines[parts_[i].from];
+    if (!machine.tree.empty()) questions.push_back({i, {machine.output_folder}, earlier_.run_id});
+  }
+  results.clear();
+  for (const auto& kept : tree_sync::look_at_sources(*remote_, questions, progress, kForMove))
+    results.push_back(kept.result);
+  console_.progress("");
+  return report.all_well(results, "keeping what " + earlier_.run_id + " wrote beside its outputs");
 }
 
 std::vector<ssh::Task> EarlierOutputs::tasks_at_places(const ssh::Remote& remote,
@@ -182,7 +231,33 @@ bool EarlierOutputs::bring_over(const fs::path& folder, ssh::Remote& remote, Run
   return true;
 }
 
-bool EarlierOutputs::bring(ssh::Remote& remote, RunReport& report) {
+bool EarlierOutputs::take_up_written(ssh::Remote& remote, RunReport& report,
+                                     bool has_other_code) const {
+  const std::string mark = earlier_.chain.empty() ? "" : "." + earlier_.run_id;
+  std::vector<ssh::Task> tasks;
+  for (std::size_t i = 0; i < count_with_outputs(plan_) && !plan_.program.empty(); ++i) {
+    const MachinePlan& machine = plan_.machines[i];
+    if (machine.tree.empty()) continue;
+    const int id = earlier_.machines[source_of(i, earlier_, outputs_of_)].id;
+    tasks.push_back({place_of(remote, machine.host),
+                     ssh::bash(fmt::format(
+                         "outputs={}\nmark={}\nid={}\ntree={}\nhas_other_code={}\n{}",
+                         ssh::quote_path(output_folder(plan_, machine)), ssh::quote(mark), id,
+                         ssh::quote_path(machine.tree), has_other_code ? "yes" : "no", kTakeUp))});
+  }
+  ssh::Events nobody;
+  ssh::RunOptions options;
+  options.timeout = kForMove;
+  return report.all_well(remote.run(std::move(tasks), nobody, options),
+                         "putting back what " + earlier_.run_id + " wrote beside its outputs") &&
+         !remote.interrupted();
+}
+
+bool EarlierOutputs::bring(ssh::Remote& remote, RunReport& report, bool has_other_code) {
+  return put_into_place(remote, report) && take_up_written(remote, report, has_other_code);
+}
+
+bool EarlierOutputs::put_into_place(ssh::Remote& remote, RunReport& report) {
   if (std::ranges::all_of(parts_, [](const EarlierPart& each) { return each.to.empty(); }))
     return true;
   const BroughtFolder store(plan_.run_id);

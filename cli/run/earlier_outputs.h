@@ -23,35 +23,44 @@ struct EarlierPart {
   std::vector<std::size_t> to;  ///< places of the machines that lack it; empty: it is there already
 };
 
-/// The outputs that the machines of `plan` go on with. Each machine goes on with those of the
-/// earlier machine of its place, and one that has none with those of the first; with the bundled
-/// trainer only the first machine needs any. A scheduler's machines share one folder.
-std::vector<EarlierPart> earlier_parts(const RunRecord& earlier, const RunPlan& plan);
+/// Whose outputs a machine goes on with: those of the earlier machine of its place, and of the
+/// first if there is none; or always of the first.
+enum class OutputsOf { same_machine, first_machine };
+
+/// The outputs that the machines of `plan` go on with. With the bundled trainer only the first
+/// machine needs any. A scheduler's machines share one folder.
+std::vector<EarlierPart> earlier_parts(const RunRecord& earlier, const RunPlan& plan,
+                                       OutputsOf outputs_of = OutputsOf::same_machine);
 
 class EarlierOutputs {
  public:
   /// `plan` has its machines. Both and `console` must outlive it.
-  EarlierOutputs(Console& console, const RunRecord& earlier, const RunPlan& plan,
+  EarlierOutputs(Console& console, const RunRecord& earlier, const RunPlan& plan, OutputsOf source,
                  const ssh::ConnectOptions& connect);
 
-  /// Whether all outputs are on their hosts, with a checkpoint for the trainer. The reasons are
-  /// reported.
+  /// Whether all outputs are on their hosts, with a checkpoint for the trainer. What a program
+  /// wrote in its own tree is then among them. The reasons are reported.
   bool are_there(RunReport& report);
 
   /// Brings them over this machine to the hosts of `remote`, where they replace files of the same
-  /// names. They are put into their places only when all have come. The reasons of failures are
-  /// reported. Throws std::exception if this machine cannot hold them.
-  bool bring(ssh::Remote& remote, RunReport& report);
+  /// names. They are put into their places only when all have come. What a program wrote in the
+  /// earlier run's tree is then in the new run's, too. If `has_other_code`, files of the code stay
+  /// as they were sent. The reasons of failures are reported. Throws std::exception if this machine
+  /// cannot hold them.
+  bool bring(ssh::Remote& remote, RunReport& report, bool has_other_code);
 
   bool interrupted() const { return remote_->interrupted(); }
 
  private:
+  bool put_into_place(ssh::Remote& remote, RunReport& report);
+  bool take_up_written(ssh::Remote& remote, RunReport& report, bool has_other_code) const;
   bool bring_over(const std::filesystem::path& folder, ssh::Remote& remote, RunReport& report);
   std::vector<ssh::Task> tasks_at_places(const ssh::Remote& remote, const char* text) const;
 
   Console& console_;
   const RunRecord& earlier_;
   const RunPlan& plan_;
+  OutputsOf outputs_of_;
   std::vector<EarlierPart> parts_;
   std::unique_ptr<ssh::Remote> remote_;  ///< a host for each part
 };

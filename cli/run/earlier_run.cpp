@@ -22,9 +22,11 @@ namespace {
 constexpr const char* kExport = "--export";
 
 /// Of one command only, or in the record in another form.
-constexpr std::array<std::string_view, 14> kNotTaken = {
-    "--json",  "--quiet",         "--color",   "--help",     "--dry_run", "--follow",   "--force",
-    "--trace", "--config_kwargs", "--runs_on", "--hostfile", "--seed",    "--launcher", "--resume"};
+constexpr std::array<std::string_view, 16> kNotTaken = {
+    "--json",          "--quiet",   "--color",    "--help",
+    "--dry_run",       "--follow",  "--force",    "--trace",
+    "--config_kwargs", "--runs_on", "--hostfile", "--seed",
+    "--launcher",      "--resume",  "--resync",   "--broadcast_outputs"};
 /// About the sending of a code folder, which a repeated run does not do.
 constexpr std::array<std::string_view, 4> kOfSending = {"--exclude", "--no_sync", "--own_tree",
                                                         "--in_place"};
@@ -42,10 +44,6 @@ std::vector<std::string> merged_exports(const std::vector<std::string>& recorded
   }
   exports.insert(exports.end(), typed.begin(), typed.end());
   return exports;
-}
-
-std::string verb_of(Start start) {
-  return start == Start::rerun ? "rerun" : "resumed";
 }
 
 RunRecord recorded(const std::string& id, Start start) {

@@ -111,11 +111,21 @@ void add_run_flags(Options& command, RunFlags& flags) {
       "DTOOL_RUN_ID, DTOOL_MACHINE_ID, DTOOL_SEED and DTOOL_OUTPUT_DIR set. Without --runs_on it "
       "runs on this machine.");
   add_host_options(command, flags.hosts);
+  const auto resume =
+      command
+          .add_option("--resume", flags.resume,
+                      "go on from the newest checkpoint of that run, with its flags "
+                      "and its code")
+          .type_name("RUN")
+          .check(must_not_be_empty);
   command
-      .add_option("--resume", flags.resume,
-                  "go on from the newest checkpoint of that run, with its flags")
-      .type_name("RUN")
-      .check(must_not_be_empty);
+      .add_flag("--resync", flags.resync,
+                "with --resume, send the current folder as it is now, and not the run's code")
+      .needs(resume);
+  command
+      .add_flag("--broadcast_outputs", flags.broadcast_outputs,
+                "with --resume, each machine goes on with the outputs of machine 0")
+      .needs(resume);
   add_shared_flags(command, flags,
                    "where the current folder goes on the hosts (the same path below the home "
                    "folder, else ~/NAME)");

@@ -20,6 +20,11 @@ class Options;
 /// rerun`.
 enum class Start { anew, resumed, rerun };
 
+/// `rerun` or `resumed`, for a run that cannot be.
+inline const char* verb_of(Start start) {
+  return start == Start::rerun ? "rerun" : "resumed";
+}
+
 /// The flags as typed; empty if not given.
 struct RunFlags {
   HostOptions hosts;
@@ -55,6 +60,8 @@ struct RunFlags {
   bool force = false;
   bool own_tree = false;
   bool in_place = false;
+  bool resync = false;
+  bool broadcast_outputs = false;
   bool no_trainer_bundle = false;
   bool follow = false;
   bool dry_run = false;

@@ -53,7 +53,7 @@ std::optional<tree_sync::OwnTree> own_tree_on(const PendingRun& run, const ssh::
         killfiles::run_folder(run.plan.run_id), outputs_inside(run.plan.output_dir),
         fmt::format("{}/machine{}{}.written", output_folder(run.plan, machine), machine.id,
                     log_mark(run.plan)),
-        run.repeats() ? machine.code_folder : "", roots_of(run)};
+        run.keeps_code ? machine.code_folder : "", roots_of(run)};
   }
   return std::nullopt;
 }

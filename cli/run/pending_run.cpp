@@ -3,10 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
+#include "cli/record/record_files.h"
 #include "cli/run/code_tree.h"
 #include "cli/run/data.h"
+#include "cli/terminal_text.h"
 #include "ssh/quote.h"
 
 namespace dtool::cli {
@@ -40,6 +43,7 @@ void take_up_earlier(PendingRun& run, Options& command, const Invocation& invoca
   const bool names_data = !run.flags.data.empty();
   if (run.start == Start::rerun) {
     run.earlier.emplace(run.flags.rerun, run.start);
+    run.keeps_code = true;
     run.earlier->give_flags(command);
     run.flags.no_sync = run.earlier->record().code.folder.empty();
     run.flags.own_tree = true;
@@ -87,10 +91,29 @@ void find_files(PendingRun& run) {
       run.earlier->find_file("--environment", run.flags.environment_file, {}).value_or("").string();
 }
 
+void keep_earlier_code(PendingRun& run, Console& console) {
+  const RunRecord& earlier = run.earlier->record();
+  const bool has_tree =
+      std::ranges::any_of(earlier.machines, [](const auto& each) { return !each.tree.empty(); });
+  if (run.flags.resync || run.plan.program.empty() || !run.wants_sync() || !has_tree) return;
+  const auto listing = read_listing(earlier.run_id);
+  if (!listing) return;
+  const tree_sync::Tree tree = read_code_tree(
+      {run.flags.excludes, run.flags.includes, run.flags.output_dir, run.flags.env_files});
+  const auto changed = changed_since(tree, tree_sync::make_listing(*listing));
+  if (changed.empty()) return;
+  run.keeps_code = true;
+  console.note(
+      fmt::format("goes on with the code of {}, as it was sent; since then {} changed "
+                  "here: {}; --resync sends the folder as it is now",
+                  earlier.run_id, counted(changed.size(), "file"), named_first(changed)));
+}
+
 bool gather_code(PendingRun& run, Console& console, const ssh::ConnectOptions& connect) {
   if (run.flags.no_sync) return true;
-  run.earlier_code.emplace(console, run.earlier->record(), connect);
+  run.earlier_code.emplace(console, run.earlier->record(), run.earlier->start(), connect);
   if (!run.earlier_code->gather()) return false;
+  if (run.resumes()) return true;
   const std::string& file = run.flags.environment_file;
   const auto found = run.earlier->find_file("--environment", file, run.earlier_code->tree().root);
   if (!found) throw gone(*run.earlier, "--environment", file);

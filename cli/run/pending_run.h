@@ -24,7 +24,8 @@ struct PendingRun {
   RunFlags flags;
   const Launcher* launcher = nullptr;       ///< known after the flags
   std::optional<EarlierRun> earlier;        ///< that it goes on from or repeats
-  std::optional<EarlierCode> earlier_code;  ///< what a repeated run sends
+  bool keeps_code = false;                  ///< the earlier run's code is sent, as it was then
+  std::optional<EarlierCode> earlier_code;  ///< what is sent then
   std::string requirements;  ///< the file of --environment; empty: not given, or not here yet
   RunPlan plan;
   bool experiment_is_shipped = false;
@@ -38,7 +39,7 @@ struct PendingRun {
   /// folder.
   bool needs_code() const { return !plan.program.empty() || !experiment_is_shipped; }
   bool wants_sync() const { return !flags.no_sync && needs_code(); }
-  bool sends_to_code_folder() const { return wants_sync() && !repeats(); }
+  bool sends_to_code_folder() const { return wants_sync() && !keeps_code; }
   std::string code_folder_on(const ssh::Host& host) const;
   /// What --environment and the flags beside it want.
   PackageNeeds package_needs() const;
@@ -52,7 +53,11 @@ void take_up_earlier(PendingRun& run, Options& command, const Invocation& invoca
 /// were then; the requirements may be in its code, which comes here later. Throws UsageError.
 void find_files(PendingRun& run);
 
-/// The code of the run to repeat comes here. False: interrupted. Throws UsageError.
+/// For a run that goes on: its code is the earlier run's, as it was sent, if the current folder has
+/// other code now; a note says so. Throws as read_code_tree().
+void keep_earlier_code(PendingRun& run, Console& console);
+
+/// The code of the earlier run comes here. False: interrupted. Throws UsageError.
 bool gather_code(PendingRun& run, Console& console, const ssh::ConnectOptions& connect);
 
 }  // namespace dtool::cli

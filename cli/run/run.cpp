@@ -148,7 +148,9 @@ bool RunAction::bring(EarlierOutputs& outputs, ssh::Remote& remote, RunReport& r
     console.note("nothing was started");
   };
   try {
-    if (outputs.bring(remote, report)) {
+    const bool has_other_code =
+        run_.record.code.fingerprint != run_.earlier->record().code.fingerprint;
+    if (outputs.bring(remote, report, has_other_code)) {
       keep_record(command_line);
       return true;
     }
@@ -170,6 +172,7 @@ int RunAction::run(Invocation& invocation) {
   if (run_.earlier) run_.earlier->keep_processes(targets);
   find_files(run_);
   make_plan(run_, invocation, targets);
+  if (run_.resumes()) keep_earlier_code(run_, console);
   if (run_.sends_to_code_folder()) require_code_tree();
   if (!run_.earlier) check_program_words(run_.plan.program);
   if (run_.sends_to_code_folder()) require_script(run_.plan, run_.flags.excludes);
@@ -179,8 +182,8 @@ int RunAction::run(Invocation& invocation) {
   if (run_.flags.dry_run) {
     RunPlan shown = run_.plan;
     shown.variables = without_values(run_.plan.variables);
-    const std::string code =
-        run_.repeats() ? "the code of " + run_.plan.rerun_of : current_folder().string();
+    const std::string code = run_.keeps_code ? "the code of " + run_.earlier->record().run_id
+                                             : current_folder().string();
     show_plan(console, shown, *run_.launcher,
               {run_.flags.listener, run_.flags.nproc_per_node, run_.wants_sync() ? code : ""});
     return kAllWell;
@@ -188,11 +191,13 @@ int RunAction::run(Invocation& invocation) {
 
   targets.connect.silent = std::make_shared<ssh::SilentHosts>();
   RunReport report(console, run_.plan.run_id);
-  if (run_.repeats() && !gather_code(run_, console, targets.connect))
+  if (run_.keeps_code && !gather_code(run_, console, targets.connect))
     return report.end(kInterrupted);
   std::optional<EarlierOutputs> outputs;
   if (run_.resumes()) {
-    outputs.emplace(console, run_.earlier->record(), run_.plan, targets.connect);
+    const auto outputs_of =
+        run_.flags.broadcast_outputs ? OutputsOf::first_machine : OutputsOf::same_machine;
+    outputs.emplace(console, run_.earlier->record(), run_.plan, outputs_of, targets.connect);
     const int looked = look_back(invocation, targets.connect, *outputs, report);
     if (looked != kAllWell) return report.end(looked);
   }

@@ -59,6 +59,12 @@ TEST(EarlierParts, EachMachineOfAProgramGetsThoseOfItsPlaceAndANewOneThoseOfTheF
             (Texts{"0>2,3", "1>1"}));
 }
 
+TEST(EarlierParts, ThoseOfTheFirstMachineServeAllIfThatIsWanted) {
+  const RunRecord record = record_on({"h1", "h2"});
+  const RunPlan plan = plan_on({"h1", "h2", "h3"}, "a");
+  EXPECT_EQ(told(earlier_parts(record, plan, OutputsOf::first_machine)), (Texts{"0>1,2"}));
+}
+
 TEST(EarlierParts, OnlyTheFirstRankOfTheTrainerReadsThem) {
   const RunRecord record = record_on({"h1", "h2"});
   EXPECT_EQ(told(earlier_parts(record, plan_on({"h1", "h3"}, ""))), (Texts{"0>"}));
