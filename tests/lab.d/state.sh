@@ -105,7 +105,17 @@ clear_stale() {
       end_lab && warn "cleared stale lab '$name'"
     ) || warn "stale lab $each could not be cleared"
   done
+  rm_gone
   clear_stale_links
+}
+
+# What is left of labs whose removal was cut short.
+rm_gone() {
+  local each
+  for each in "$labs"/.gone-*; do
+    [[ -d $each ]] && ! identity_of "${each##*-}" || continue
+    rm -rf --one-file-system "$each"
+  done
 }
 
 # The processes that keep connections to this lab's hosts for later dtool commands run beside the lab, not in its hosts.
@@ -134,7 +144,9 @@ end_lab() {
     read_lab "$folder"
     end_keepers || { exec {lock}<&-; return 1; }
     [[ -z ${mode:-} ]] || "end_$mode" || { exec {lock}<&-; return 1; }
-    rm -rf --one-file-system "$folder"
+    # Under another name first: a removal that is cut short would leave a lab without its owner, which nobody would end.
+    mv "$folder" "$labs/.gone-$name-$$"
+    rm -rf --one-file-system "$labs/.gone-$name-$$"
   fi
   exec {lock}<&-
 }
