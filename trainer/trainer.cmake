@@ -87,6 +87,7 @@ if(DTOOL_TRAINER)
     trainer/training/safetensors.cpp
     trainer/training/schedule.cpp
     trainer/training/update_on_cpu.cpp)
+  target_include_directories(dtool_trainer PRIVATE ${PROJECT_BINARY_DIR}/generated)
   target_link_libraries(dtool_trainer PUBLIC dtool_warnings dtool_killfiles fmt::fmt PRIVATE Boost::headers nlohmann_json::nlohmann_json ZLIB::ZLIB
     CURL::libcurl OpenSSL::Crypto)
 

@@ -73,7 +73,8 @@ void print_settings(const Experiment& experiment, const CommandLine& options,
       dtool::killfiles::dtool_version(), TORCH_VERSION, meeting.place.world_size,
       meeting.place.world_size == 1 ? "" : "s", machines, machines == 1 ? "" : "s",
       backend == Backend::nccl ? "NCCL on GPUs" : "gloo on CPUs", at::get_num_threads(),
-      at::get_num_threads() == 1 ? "" : "s", settings_table(settings));
+      at::get_num_threads() == 1 ? "" : "s",
+      settings_table(settings, options.shows_defaults ? Shown::all : Shown::given));
   std::fflush(stdout);
 }
 

@@ -19,11 +19,11 @@
 #include <toml++/toml.h>
 
 #include "cli/action.h"
-#include "cli/experiments.h"
 #include "cli/terminal_text.h"
 #include "killfiles/nearest.h"
 #include "killfiles/strict_toml.h"
 #include "killfiles/whole_file.h"
+#include "trainer/experiments.h"
 
 namespace dtool::cli {
 namespace {
@@ -248,7 +248,7 @@ void refuse_change(const toml::table& before, const toml::table& now, std::strin
 
 std::vector<std::string> shipped_experiments() {
   std::vector<std::string> names;
-  for (const auto& [name, text] : experiments::kAll) names.emplace_back(name);
+  for (const auto& [name, text] : trainer::experiments::kAll) names.emplace_back(name);
   return names;
 }
 
@@ -267,8 +267,8 @@ ExperimentText read_experiment(const std::string& file, const std::string& confi
     }
   } else {
     const auto* const shipped =
-        std::ranges::find(experiments::kAll, file, [](const auto& each) { return each.first; });
-    if (shipped == std::end(experiments::kAll)) {
+        std::ranges::find(trainer::experiments::kAll, file, [](const auto& each) { return each.first; });
+    if (shipped == std::end(trainer::experiments::kAll)) {
       throw no_experiment(file);
     }
     text_of_file = shipped->second;

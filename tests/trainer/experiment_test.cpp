@@ -106,14 +106,31 @@ TEST(Experiment, TheDocumentationsExampleParsesAndGivesEveryKeyOfItsTable) {
   }
 }
 
-TEST(Experiment, DefaultsAreMarkedInTheSettingsTable) {
+TEST(Experiment, ThoseThatComeWithDtoolGoByTheirNames) {
+  EXPECT_TRUE(read_experiment("objectnav").own->has_episodes());
+  EXPECT_FALSE(read_experiment("digits").own->has_episodes());
+  try {
+    read_experiment("objectnaf");
+    FAIL() << "there is none";
+  } catch (const UsageError& mistake) {
+    EXPECT_STREQ(mistake.what(), "no experiment file at objectnaf");
+    EXPECT_EQ(mistake.hint(),
+              "these come with dtool: autoencoder, digits, mnist, objectnav, regression");
+  }
+}
+
+TEST(Experiment, TheSettingsTableMarksOrCountsDefaults) {
   const auto experiment =
       experiment_in("workload = 'classifier'\ndata.source = 'digits'\ntrain.epochs = 7\n");
-  const auto table = settings_table(experiment.settings);
+  const auto table = settings_table(experiment.settings, Shown::all);
   EXPECT_NE(table.find("train.epochs                            7\n"), std::string::npos) << table;
   EXPECT_NE(table.find("train.batch_size                        64        (default)\n"),
             std::string::npos)
       << table;
+  const auto given = settings_table(experiment.settings, Shown::given);
+  EXPECT_EQ(given.substr(0, given.find("  and ")),
+            "  workload      classifier\n  data.source   digits\n  train.epochs  7\n");
+  EXPECT_NE(given.find(" defaults (dtool-trainer --verbose shows all)\n"), std::string::npos);
 }
 
 TEST(Experiment, AWholeNumberServesWhereANumberIsMeant) {

@@ -104,6 +104,8 @@ const Flag kFlags[] = {
      [](CommandLine& o, const char* v) {
        o.rendezvous_timeout = std::chrono::seconds(number_of("rendezvous_timeout", v, 1, 86400));
      }},
+    {"verbose", nullptr, "print settings that have their defaults, too",
+     [](CommandLine& o, const char*) { o.shows_defaults = true; }, For::training},
     {"check", nullptr, "read the experiment, say what is wrong with it, and exit",
      [](CommandLine& o, const char*) { o.action = Action::check; }, For::training},
     {"policy", "shortest|random|checkpoint",

@@ -28,6 +28,7 @@ struct CommandLine {
   std::filesystem::path output_dir = "experiment_output";
   std::optional<std::string> checkpoint;  ///< a path, or `latest`
   std::chrono::seconds rendezvous_timeout{300};
+  bool shows_defaults = false;            ///< among the settings that rank 0 prints
   std::optional<CommOptions> comm;        ///< `dtool-trainer comm`
   std::optional<RolloutOptions> rollout;  ///< `dtool-trainer rollout`
 };

@@ -9,7 +9,9 @@
 
 namespace dtool::trainer {
 
-/// One line per setting, in columns; defaults are marked.
-std::string settings_table(const std::vector<Setting>& settings);
+enum class Shown { given, all };
+
+/// One line per setting, in columns. Of the defaults, which are marked, it has all or their number.
+std::string settings_table(const std::vector<Setting>& settings, Shown shown);
 
 }  // namespace dtool::trainer

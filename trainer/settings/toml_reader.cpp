@@ -14,6 +14,7 @@
 
 #include "killfiles/nearest.h"
 #include "killfiles/whole_file.h"
+#include "trainer/experiments.h"
 #include "trainer/settings/usage_error.h"
 
 namespace dtool::trainer {
@@ -41,10 +42,18 @@ auto with_usage_error(Read read) {
   }
 }
 
+/// By a file's path, or by the name of an experiment that comes with dtool.
 StrictTable read_table(const std::filesystem::path& file) {
   std::error_code error;
-  if (!std::filesystem::is_regular_file(file, error))
-    throw UsageError(fmt::format("no experiment file at {}", file.string()));
+  if (!std::filesystem::is_regular_file(file, error)) {
+    std::string names;
+    for (const auto& [name, text] : experiments::kAll) {
+      if (file == name) return StrictTable::parse(text, file.string());
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", name);
+    }
+    throw UsageError(fmt::format("no experiment file at {}", file.string()),
+                     "these come with dtool: " + names);
+  }
   try {
     const std::string text = killfiles::read_whole(file);
     return with_usage_error([&] { return StrictTable::parse(text, file.string()); });
