@@ -266,8 +266,8 @@ ExperimentText read_experiment(const std::string& file, const std::string& confi
       throw UsageError(fault.what());
     }
   } else {
-    const auto* const shipped =
-        std::ranges::find(trainer::experiments::kAll, file, [](const auto& each) { return each.first; });
+    const auto* const shipped = std::ranges::find(trainer::experiments::kAll, file,
+                                                  [](const auto& each) { return each.first; });
     if (shipped == std::end(trainer::experiments::kAll)) {
       throw no_experiment(file);
     }

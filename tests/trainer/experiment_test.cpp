@@ -114,7 +114,7 @@ TEST(Experiment, ThoseThatComeWithDtoolGoByTheirNames) {
     FAIL() << "there is none";
   } catch (const UsageError& mistake) {
     EXPECT_STREQ(mistake.what(), "no experiment file at objectnaf");
-    EXPECT_EQ(mistake.hint(),
+    EXPECT_EQ(mistake.hint,
               "these come with dtool: autoencoder, digits, mnist, objectnav, regression");
   }
 }
