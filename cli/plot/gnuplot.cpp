@@ -15,7 +15,8 @@ constexpr std::array kLineColors = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                     "#e69f00", "#56b4e9", "#000000"};
 
 constexpr double kPixelsOfLegendLine = 20;
-constexpr double kPixelsOfTitle = 34;
+constexpr double kPixelsAbove = 34;
+constexpr double kPixelsOfInch = 96;
 
 /// Between single quotes gnuplot reads everything as it is, quotes doubled.
 std::string quoted(const std::string& text) {
@@ -75,21 +76,32 @@ std::string panel_script(const PictureRequest& request, std::size_t index, std::
       fmt::format("{}set logscale y\n{}set logscale x\n", panel.scale == Scale::log ? "" : "un",
                   panel.x_scale() == Scale::log ? "" : "un");
   const std::string title = panel.title + (panel.scale == Scale::log ? " (log)" : "");
-  return fmt::format("{}{}{}{}set title {}\n{}\n", script, log, ticks("x", across),
-                     ticks("y", values), quoted(title), plots);
+  // At the upper end of its axis: not every reader of SVG turns a text.
+  const std::size_t label = request.names.size() + 1;  // behind those of the legend
+  return fmt::format("{}{}{}{}set label {} {} at graph 0,1 left offset -6,1\n{}\n", script, log,
+                     ticks("x", across), ticks("y", values), label, quoted(title), plots);
 }
 
-/// Above the panels, so that it lies over no curve.
+/// Above the panels, so that it lies over no curve. The lines are drawn: many fonts have no
+/// character for one.
 std::string legend(const PictureRequest& request) {
   std::string script;
   const auto height = static_cast<double>(request.height);
   for (std::size_t run = 0; run < request.names.size(); ++run) {
     const double y = 1 - (16 + kPixelsOfLegendLine * static_cast<double>(run)) / height;
-    const double x = 16 / static_cast<double>(request.width);
-    script += fmt::format("set label {} {} at screen {:.4f},{:.4f} left textcolor rgb '{}'\n",
-                          run + 1, quoted("━━ " + request.names[run]), x, y, color_of(run));
+    const auto width = static_cast<double>(request.width);
+    const std::string color = color_of(run);
+    script += fmt::format(
+        "set arrow {0} from screen {1:.4f},{3:.4f} to screen {2:.4f},{3:.4f} nohead lw 2 "
+        "lc rgb '{4}'\nset label {0} {5} at screen {6:.4f},{3:.4f} left textcolor rgb '{4}'\n",
+        run + 1, 16 / width, 36 / width, y, color, quoted(request.names[run]), 44 / width);
   }
   return script;
+}
+
+const char* terminal_of(Picture kind) {
+  if (kind == Picture::pdf) return "pdfcairo";
+  return kind == Picture::svg ? "svg background '#ffffff'" : "pngcairo";
 }
 
 }  // namespace
@@ -100,25 +112,27 @@ std::string gnuplot_script(const PictureRequest& request) {
   const auto width = static_cast<double>(request.width);
   const auto height = static_cast<double>(request.height);
   const double top = kPixelsOfLegendLine * static_cast<double>(request.names.size());
-  const char* terminal = request.kind == Picture::svg ? "svg background '#ffffff'" : "pngcairo";
+  const std::string size =
+      request.kind == Picture::pdf
+          ? fmt::format("{:.3f}in,{:.3f}in", width / kPixelsOfInch, height / kPixelsOfInch)
+          : fmt::format("{},{}", request.width, request.height);
   const XAxis x_axis = request.panels.empty() ? XAxis::steps : request.panels.front().x_axis;
   const char* x_title = x_axis == XAxis::bytes     ? "bytes"
                         : x_axis == XAxis::seconds ? "seconds"
                                                    : "step";
   std::string script = fmt::format(
-      "set encoding utf8\nset terminal {} size {},{} font 'Sans,11' noenhanced\nset grid "
+      "set encoding utf8\nset terminal {} size {} font 'Sans,11' noenhanced\nset grid "
       "xtics ytics lt 1 lw 0.5 lc rgb '#cccccc'\nset border 3\nset tics nomirror\nset xlabel "
-      "'{}' offset 0,0.5\n"
-      "set title offset 0,-0.5\n",
-      terminal, request.width, request.height, x_title);
+      "'{}' offset 0,0.5\n",
+      terminal_of(request.kind), size, x_title);
   script += fmt::format(
       "set multiplot layout {},{} margins {:.4f},{:.4f},{:.4f},{:.4f} spacing {:.4f},{:.4f}\n",
       rows, columns, 70 / width, 1 - 25 / width, 50 / height,
-      1 - std::min(top + kPixelsOfTitle, height / 2) / height, 85 / width, 90 / height);
+      1 - std::min(top + kPixelsAbove, height / 2) / height, 90 / width, 90 / height);
   script += legend(request);
   for (std::size_t i = 0; i < request.panels.size(); ++i) {
     script += panel_script(request, i, columns, rows);
-    if (i == 0) script += "unset label\n";
+    if (i == 0) script += "unset label\nunset arrow\n";
   }
   return script + "unset multiplot\n";
 }

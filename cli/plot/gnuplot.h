@@ -10,12 +10,12 @@
 
 namespace dtool::cli {
 
-enum class Picture { svg, png };
+enum class Picture { svg, png, pdf };
 
 /// The data of a picture. `names`: the runs' names in the legend.
 struct PictureRequest {
   Picture kind = Picture::svg;
-  std::size_t width = 1200;  ///< pixels
+  std::size_t width = 1200;  ///< pixels, of which a PDF has 96 to an inch
   std::size_t height = 800;
   std::vector<std::string> names;
   std::vector<Panel> panels;

@@ -46,9 +46,17 @@ std::string must_be_size(const std::string& text) {
   return fmt::format("'{}' is no WIDTHxHEIGHT from {}x{}", text, kLeastColumns, kLeastRows);
 }
 
+/// By the name's end.
+std::optional<Picture> picture_of(const std::string& file) {
+  if (file.ends_with(".svg")) return Picture::svg;
+  if (file.ends_with(".png")) return Picture::png;
+  if (file.ends_with(".pdf")) return Picture::pdf;
+  return std::nullopt;
+}
+
 std::string must_be_picture(const std::string& text) {
-  if (text.ends_with(".svg") || text.ends_with(".png")) return "";
-  return fmt::format("'{}' ends neither in .svg nor in .png", text);
+  if (picture_of(text)) return "";
+  return fmt::format("'{}' ends in none of .svg, .png and .pdf", text);
 }
 
 class PlotAction : public Action {
@@ -89,7 +97,8 @@ void PlotAction::add_options(Options& command) {
       .type_name("NAMES")
       .one_value_each();
   command
-      .add_option("--output", output_, "draw a picture into this .svg or .png file, with gnuplot")
+      .add_option("--output", output_,
+                  "draw a picture into this .svg, .png or .pdf file, with gnuplot")
       .check(must_be_picture)
       .type_name("FILE");
   command
@@ -209,7 +218,7 @@ void PlotAction::show(Console& console, const std::vector<PlotSource>& sources,
 void PlotAction::draw_picture(const std::vector<PlotSource>& sources,
                               const std::vector<Panel>& panels) const {
   PictureRequest request;
-  request.kind = output_.ends_with(".png") ? Picture::png : Picture::svg;
+  request.kind = picture_of(output_).value();
   if (!size_.empty()) {
     request.width = read_size(size_)->width;
     request.height = read_size(size_)->height;

@@ -48,6 +48,12 @@ for picture in plot.png plot.svg; do
 done
 [[ $(file --brief plot.png) == 'PNG image data, 900 x 500'* ]] || fail "$(file plot.png)"
 python3 -c 'import xml.dom.minidom; xml.dom.minidom.parse("plot.svg")'
+# Its legend has no character that a font may lack; both axes have names.
+expect_equal '' "$(grep -P '[^\x00-\x7F]' plot.svg || true)"
+grep -q '<text>loss' plot.svg
+grep -q '<text>step' plot.svg
+expect_exit 0 dtool plot "$first" "$second" --output plot.pdf
+expect_equal '%PDF-' "$(head -c 5 plot.pdf)"
 grep -q "$second" plot.svg || fail 'the legend has no name'
 
 # An agent's success, over seconds, each run's from its own start.
@@ -69,8 +75,8 @@ expect_error '^dtool: --x_axis seconds: here.jsonl has lines without a time$'
 expect_exit 2 dtool plot "$first" --metrics los
 expect_error 'there is no metric los$'
 expect_error '^hint: did you mean loss\? there are loss, reward$'
-expect_exit 2 dtool plot --output plot.pdf
-expect_error 'plot\.pdf'
+expect_exit 2 dtool plot --output plot.gif
+expect_error "'plot.gif' ends in none of .svg, .png and .pdf"
 expect_exit 2 dtool plot --file nothing.jsonl
 expect_error 'nothing\.jsonl'
 printf 'epoch 1, loss 0.5\n' >log.txt
