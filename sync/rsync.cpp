@@ -102,6 +102,7 @@ ssh::LocalProgram push_program(const Tree& tree, std::string_view folder, Link l
                   ssh::quote(kTakeTurn), ssh::quote(lock.file), ssh::quote(lock.tree)),
       "--files-from=-",
       "--from0",
+      "--sparse",
       "--links",
       "--perms",
       "--chmod=ug-s,-t",  // host::kPermissions
@@ -199,6 +200,7 @@ ssh::LocalProgram pull_program(const Source& source, const std::string& destinat
       std::string(ssh::kRemoteShell),
       fmt::format("--rsync-path=cd {} && exec rsync", ssh::quote_path(source.folder)),
       "--recursive",
+      "--sparse",
       "--times",
       "--modify-window=-1",
       "--links",

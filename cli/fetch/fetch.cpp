@@ -194,6 +194,8 @@ void FetchAction::look(Console& console, ssh::Remote& remote, const std::string&
 /// Round by round, since a host does one thing at a time: output folders, then logs elsewhere.
 void FetchAction::fetch(Console& console, ssh::Remote& remote, const std::string& run_id,
                         std::vector<Part>& parts) const {
+  const fs::path destination = parts.front().folder.parent_path();
+  const bool was_there = fs::exists(destination);
   for (std::size_t round = 0; round < 2; ++round) {
     std::vector<tree_sync::Pull> pulls;
     std::vector<Part*> asked;
@@ -222,6 +224,8 @@ void FetchAction::fetch(Console& console, ssh::Remote& remote, const std::string
     }
   }
   for (const Part& part : parts) tree_sync::remove_if_only_marked(part.folder);
+  std::error_code not_empty;
+  if (!was_there) fs::remove(destination, not_empty);
 }
 
 /// A relative path if it is inside the current folder; elsewhere a path up and down again is hard

@@ -231,6 +231,35 @@ void write_all(int descriptor, std::string_view bytes) {
   }
 }
 
+void write_with_holes(int file, std::string_view bytes) {
+  constexpr std::size_t kBlock = 4096;
+  const auto is_zero = [](std::string_view block) {
+    return block[0] == '\0' && block.substr(1) == block.substr(0, block.size() - 1);
+  };
+  const off_t place = ::lseek(file, 0, SEEK_CUR);
+  struct stat found;
+  if (place < 0 || ::fstat(file, &found) != 0 || !S_ISREG(found.st_mode))
+    return write_all(file, bytes);
+  const std::size_t until_block = (kBlock - static_cast<std::size_t>(place) % kBlock) % kBlock;
+  std::size_t written = 0;
+  for (std::size_t at = until_block; at + kBlock <= bytes.size(); at += kBlock) {
+    const bool is_behind_end = place + static_cast<off_t>(at) >= found.st_size;
+    if (!is_behind_end || !is_zero(bytes.substr(at, kBlock))) continue;
+    write_all(file, bytes.substr(written, at - written));
+    if (::lseek(file, kBlock, SEEK_CUR) < 0) throw std::runtime_error(with_reason("cannot write"));
+    written = at + kBlock;
+  }
+  write_all(file, bytes.substr(written));
+}
+
+void end_hole(int file) {
+  const off_t place = ::lseek(file, 0, SEEK_CUR);
+  struct stat found;
+  if (place <= 0 || ::fstat(file, &found) != 0 || found.st_size >= place) return;
+  // Another host may write at its end: to cut it would be wrong.
+  if (::pwrite(file, "", 1, place - 1) != 1) throw std::runtime_error(with_reason("cannot write"));
+}
+
 Descriptor lock_file(const std::string& path, int wait_ms) {
   Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666));
   if (!file.is_open()) return file;

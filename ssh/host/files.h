@@ -107,6 +107,12 @@ std::optional<std::string> read_some(int descriptor);
 /// Throws std::runtime_error if they cannot all be written.
 void write_all(int descriptor, std::string_view bytes);
 
+/// The same for a file; blocks of zeros behind its end become holes, which take no room on the
+/// disk. The file may be too short until end_hole().
+void write_with_holes(int file, std::string_view bytes);
+/// Ends the file where it was written last, if a hole comes last. It is never made shorter.
+void end_hole(int file);
+
 /// Takes an exclusive lock (flock) on a file, which is made if it is missing. The lock is held
 /// until the descriptor is closed. A closed descriptor means that the lock was not free within
 /// `wait_ms`.

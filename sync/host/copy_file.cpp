@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <stdexcept>
 
 #include "ssh/host/files.h"
@@ -13,21 +15,32 @@ namespace dtool::host {
 namespace {
 
 /// The kernel copies, and lets both files share their bytes where the file system can do that.
+/// Holes stay holes.
 bool is_copied_by_kernel(int from, int to, off_t size) {
-  while (size > 0) {
-    const ssize_t copied =
-        ::copy_file_range(from, nullptr, to, nullptr, static_cast<std::size_t>(size), 0);
-    if (copied <= 0) return false;  // it cannot, or the disk is full, which writing tells
-    size -= copied;
+  off_t at = 0;
+  while (at < size) {
+    const off_t data = ::lseek(from, at, SEEK_DATA);
+    if (data < 0 && errno == ENXIO) break;  // the rest is a hole
+    const off_t hole = data < 0 ? size : ::lseek(from, data, SEEK_HOLE);
+    off_t source = std::max(at, data);
+    const off_t end = std::min(hole < 0 ? size : hole, size);
+    off_t copy = source;
+    while (source < end) {
+      const auto left = static_cast<std::size_t>(end - source);
+      // None: it cannot, or the disk is full, which writing tells.
+      if (::copy_file_range(from, &source, to, &copy, left, 0) <= 0) return false;
+    }
+    at = end;
   }
-  return true;
+  return ::ftruncate(to, size) == 0;
 }
 
 void copy_bytes(int from, int to, off_t size) {
   if (is_copied_by_kernel(from, to, size)) return;
   if (::lseek(from, 0, SEEK_SET) != 0 || ::lseek(to, 0, SEEK_SET) != 0)
     throw std::runtime_error(with_reason("cannot read it again"));
-  while (const auto bytes = read_some(from)) write_all(to, *bytes);
+  while (const auto bytes = read_some(from)) write_with_holes(to, *bytes);
+  end_hole(to);
 }
 
 }  // namespace

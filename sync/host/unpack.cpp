@@ -79,7 +79,8 @@ Unpacking::Unpacking(TreeFolder& folder) : folder_(folder), aside_(new_name()) {
 void Unpacking::write(std::string_view bytes) {
   if (bytes.size() > left_) throw BadMessage("a file is longer than it was said to be");
   try {
-    write_all(file_.get(), bytes);
+    write_with_holes(file_.get(), bytes);
+    if (bytes.size() == left_) end_hole(file_.get());
   } catch (const std::runtime_error& error) {
     throw std::runtime_error(folder_.path() + "/" + coming_.back().name + ": " + error.what());
   }

@@ -152,6 +152,7 @@ expect_equal "[0, 0, 1]" "$(json '[m["exit_code"] for m in d["machines"]]')"
 expect_error "there is no folder /root/code/experiment_output/$id"
 expect_exit 0 dtool fetch "$id" nothing --machine 0 --only '*.nosuch' --only x.none
 expect_error '^machine0 .*: no file matches --only \*\.nosuch or x\.none$'
+expect_no_file nothing
 expect_exit 2 dtool fetch "$id" --machine 3
 expect_error "has no machine 3"
 expect_error 'hint: its machines are 0 to 2'

@@ -196,7 +196,8 @@ void Taking::write(std::string_view bytes) {
   if (file_.is_open()) {
     sha_.add(bytes);
     try {
-      write_all(file_.get(), bytes);
+      write_with_holes(file_.get(), bytes);
+      if (left_ == 0) end_hole(file_.get());
     } catch (const std::runtime_error&) {
       refuse(path_of(piece_.entry.name));
     }

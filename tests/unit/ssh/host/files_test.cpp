@@ -7,6 +7,45 @@
 namespace dtool::host {
 namespace {
 
+/// Writes it in pieces of that size to a new file, and returns the file's bytes and the size of the
+/// blocks that it takes.
+std::pair<std::string, std::uint64_t> written(const std::string& text, std::size_t piece) {
+  std::string path = testing::TempDir() + "dtool_holes_XXXXXX";
+  const Descriptor file(::mkstemp(path.data()));
+  for (std::size_t at = 0; at < text.size(); at += piece)
+    write_with_holes(file.get(), std::string_view(text).substr(at, piece));
+  end_hole(file.get());
+  struct stat found {};
+  ::fstat(file.get(), &found);
+  const std::string bytes = read_file(path, 100U << 20U).value();
+  ::unlink(path.c_str());
+  constexpr std::uint64_t kUnit = 512;  // of st_blocks
+  return {bytes, static_cast<std::uint64_t>(found.st_blocks) * kUnit};
+}
+
+TEST(WriteWithHoles, ZerosTakeNoRoomAndEveryByteIsThere) {
+  const std::string zeros(3'000'000, '\0');
+  const std::string text = "begin" + zeros + "middle" + zeros;
+  for (const std::size_t piece : {100UL, 4096UL, 65536UL, 10'000'000UL}) {
+    const auto [bytes, room] = written(text, piece);
+    EXPECT_TRUE(bytes == text) << piece;
+    EXPECT_LT(room, piece < 65536 ? 10'000'000U : 100'000U) << piece;
+  }
+  EXPECT_EQ(written("", 10).first, "");
+  EXPECT_EQ(written(std::string(5000, '\0'), 5000).first.size(), 5000U);
+}
+
+TEST(WriteWithHoles, WhatWasThereIsWrittenOver) {
+  std::string path = testing::TempDir() + "dtool_holes_XXXXXX";
+  const Descriptor file(::mkstemp(path.data()));
+  write_all(file.get(), std::string(20'000, 'x'));
+  ::lseek(file.get(), 0, SEEK_SET);
+  write_with_holes(file.get(), std::string(10'000, '\0'));
+  end_hole(file.get());
+  EXPECT_TRUE(read_file(path).value() == std::string(10'000, '\0') + std::string(10'000, 'x'));
+  ::unlink(path.c_str());
+}
+
 TEST(FreeBytes, BlocksThatAreKeptForRootAreNotFree) {
   struct statvfs disk {};
   disk.f_bsize = 1U << 20U;  // only a hint for reading
