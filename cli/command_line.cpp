@@ -256,8 +256,10 @@ UsageError explain(const CLI::App& app, const CLI::ParseError& error,
   if (!is_name)
     sentence.front() =
         static_cast<char>(std::tolower(static_cast<unsigned char>(sentence.front())));
-  return UsageError(
-      sentence, fmt::format("{} --help lists all flags and their values", name_in_full(chosen)));
+  const std::string help =
+      fmt::format("{} --help lists all flags and their values", name_in_full(chosen));
+  const bool is_run = sentence.starts_with("RUN ") || sentence.starts_with("--resume wants");
+  return UsageError(sentence, is_run ? "dtool list shows the runs, and last is the newest" : help);
 }
 
 std::shared_ptr<CLI::FormatterBase> make_help_formatter(const TakesPrograms& takes_program) {

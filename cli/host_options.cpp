@@ -13,7 +13,9 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "cli/action.h"
 #include "cli/flag_values.h"
+#include "killfiles/nearest.h"
 #include "killfiles/whole_file.h"
 #include "ssh/host_pattern.h"
 #include "ssh/hostfile.h"
@@ -255,6 +257,11 @@ std::optional<Targets> choose_targets(const HostOptions& options, const Settings
     throw std::invalid_argument("--runs_on and --hostfile both name hosts\nhint: give one of them");
   }
   if (!options.hostfile.empty()) {
+    std::error_code unseen;
+    if (options.hostfile != "-" && !std::filesystem::exists(options.hostfile, unseen))
+      throw UsageError(
+          fmt::format("hostfile {}: cannot be read: No such file or directory", options.hostfile),
+          killfiles::nearest_file(options.hostfile));
     for (const ssh::HostfileEntry& entry : ssh::read_hostfile(options.hostfile)) {
       targets.hosts.push_back(entry.host);
       targets.slots.push_back(entry.slots);

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <system_error>
 
 namespace dtool::killfiles {
 namespace {
@@ -68,6 +69,17 @@ std::string hint_at(std::string_view word, const std::vector<std::string>& candi
   }
   if (candidates.empty()) return "";
   return fmt::format("\nhint: known are {}", fmt::join(candidates, ", "));
+}
+
+std::string nearest_file(const std::filesystem::path& file) {
+  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  std::vector<std::string> names;
+  std::error_code unseen;
+  for (const auto& each : std::filesystem::directory_iterator(folder, unseen))
+    names.push_back(each.path().filename());
+  std::ranges::sort(names);
+  const auto meant = nearest(file.filename().string(), names);
+  return meant ? fmt::format("did you mean {}?", (file.parent_path() / *meant).string()) : "";
 }
 
 }  // namespace dtool::killfiles

@@ -2,6 +2,7 @@
 // What the user may have meant: the known word nearest to an unknown one.
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,5 +23,8 @@ std::optional<std::string> nearest_beginning(std::string_view word,
 /// A second line for a message about an unknown word: `\nhint: did you mean 'x'?`, else all
 /// candidates; nothing if there are none.
 std::string hint_at(std::string_view word, const std::vector<std::string>& candidates);
+
+/// For a file that is not there: `did you mean X?`, of the names in its folder, or empty.
+std::string nearest_file(const std::filesystem::path& file);
 
 }  // namespace dtool::killfiles

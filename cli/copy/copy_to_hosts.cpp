@@ -18,6 +18,7 @@
 #include "cli/run/sending_progress.h"
 #include "cli/run/tree_push.h"
 #include "cli/terminal_text.h"
+#include "killfiles/nearest.h"
 #include "ssh/host/files.h"
 #include "ssh/host/identity.h"
 #include "ssh/host/messages/copy.h"
@@ -159,7 +160,10 @@ tree_sync::CopyList list_to_copy(Console& console, const std::vector<std::string
     list = tree_sync::list_sources(sources, excludes);
   } catch (const std::runtime_error& error) {
     console.progress("");
-    throw UsageError(error.what());
+    std::error_code unseen;
+    const auto gone = std::ranges::find_if(
+        sources, [&](const auto& each) { return !std::filesystem::exists(each, unseen); });
+    throw UsageError(error.what(), gone == sources.end() ? "" : killfiles::nearest_file(*gone));
   }
   console.progress("");
   for (const std::string& each : list.skipped)

@@ -20,6 +20,7 @@
 #include "cli/run/check.h"
 #include "cli/run/environment/program_lacks.h"
 #include "cli/run/start_jobs.h"
+#include "killfiles/nearest.h"
 #include "ssh/fleet.h"
 #include "ssh/host/messages/check.h"
 #include "ssh/host_request.h"
@@ -66,7 +67,8 @@ class ConfigAction : public Action {
 
 std::string read_text(const std::filesystem::path& file, std::string_view flag) {
   if (!std::filesystem::exists(file))
-    throw UsageError(fmt::format("{}: there is no file {}", flag, file.string()));
+    throw UsageError(fmt::format("{}: there is no file {}", flag, file.string()),
+                     killfiles::nearest_file(file));
   std::string text;
   try {
     text = ssh::read_file(file);

@@ -8,6 +8,7 @@
 
 #include "cli/action.h"
 #include "cli/copy/copy_to_hosts.h"
+#include "killfiles/nearest.h"
 #include "ssh/machine/home_folder.h"
 
 namespace dtool::cli {
@@ -35,7 +36,8 @@ DataPlace place_of_data(const std::string& text) {
                      "a path with a colon can be copied before: dtool copy");
   std::error_code unseen;
   if (!fs::exists(source, unseen))
-    throw UsageError(fmt::format("--data {}: there is no {}", text, source));
+    throw UsageError(fmt::format("--data {}: there is no {}", text, source),
+                     killfiles::nearest_file(source));
   if (there.empty()) there = place_there(source);
   if (fs::is_directory(source)) return {source + "/", folder_on_hosts(there)};
   const fs::path file = there;

@@ -246,6 +246,12 @@ void refuse_change(const toml::table& before, const toml::table& now, std::strin
 
 }  // namespace
 
+bool is_experiment(const std::string& name) {
+  std::error_code unseen;
+  const std::vector<std::string> shipped = shipped_experiments();
+  return std::filesystem::exists(name, unseen) || std::ranges::count(shipped, name) > 0;
+}
+
 std::vector<std::string> shipped_experiments() {
   std::vector<std::string> names;
   for (const auto& [name, text] : trainer::experiments::kAll) names.emplace_back(name);

@@ -31,6 +31,9 @@ ExperimentText repeated_experiment(const std::string& name, const std::string& t
 ExperimentText resumed_experiment(const std::string& name, const std::string& toml,
                                   const std::string& config_kwargs, int machines);
 
+/// Whether it is a file, or the name of an experiment that comes with dtool.
+bool is_experiment(const std::string& name);
+
 /// The names of the experiments that come with dtool, in order.
 std::vector<std::string> shipped_experiments();
 

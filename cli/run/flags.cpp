@@ -11,10 +11,20 @@
 namespace dtool::cli {
 namespace {
 
+/// Names of launchers that dtool has in another place.
+std::string must_be_launcher(const std::string& name) {
+  if (name == "torchrun")
+    return "torchrun goes by a flag of its own: dtool run --torchrun -- train.py";
+  if (name == "mpirun" || name == "openmpi") return "mpirun's name is mpi";
+  if (name == "local") return "this machine is a host: --runs_on local";
+  return "";
+}
+
 /// Those of both commands. `code_path`: what that flag is about.
 void add_shared_flags(Options& command, RunFlags& flags, const std::string& code_path) {
   command.add_option("--launcher", flags.launcher, "what starts the processes (ssh)")
       .type_name(fmt::format("{}", fmt::join(launcher_names(), "|")))
+      .check(must_be_launcher)
       .one_of(launcher_names());
   command.add_option("--distributed_ip_and_port", flags.listener,
                      "where rank 0 listens: IP:PORT of the first host, or auto (auto)");

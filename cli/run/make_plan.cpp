@@ -42,6 +42,10 @@ void take_program(PendingRun& run, const Invocation& invocation) {
           changed(earlier.what, earlier.experiment, run.flags.config_kwargs, machines).toml;
     }
   } else if (!run.flags.experiment.empty()) {
+    if (!run.plan.program.empty() && !is_experiment(run.flags.experiment))
+      throw UsageError(fmt::format("there is no experiment {}, and {} is the program",
+                                   run.flags.experiment, run.plan.program.front()),
+                       "hosts are joined by commas: --runs_on h1,h2; a program's words follow it");
     const ExperimentText experiment =
         read_experiment(run.flags.experiment, run.flags.config_kwargs, machines);
     run.plan.experiment_toml = experiment.toml;

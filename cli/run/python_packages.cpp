@@ -11,6 +11,7 @@
 #include "cli/run/host/python_environment.h"
 #include "cli/scripts.h"
 #include "cli/terminal_text.h"
+#include "killfiles/nearest.h"
 #include "ssh/host/versions.h"
 #include "ssh/host/words.h"
 #include "ssh/machine/home_folder.h"
@@ -84,7 +85,8 @@ void check_requirements(const PackageNeeds& needs) {
         "--environment {}: neither a requirements.txt, a uv.lock nor an environment.yml", name));
   std::error_code unseen;
   if (!fs::is_regular_file(needs.file, unseen))
-    throw UsageError(fmt::format("--environment {}: there is no such file", name));
+    throw UsageError(fmt::format("--environment {}: there is no such file", name),
+                     without_controls(killfiles::nearest_file(needs.file)));
   if (!is_uv_lock(needs.file) && !(needs.extras.empty() && needs.groups.empty()))
     throw UsageError(fmt::format("--extra and --group are about a uv.lock, not about {}", name));
   if (is_conda_file(needs.file) && needs.own_packages == OwnPackages::seen)

@@ -128,6 +128,8 @@ expect_exit 0 dtool run --json --runs_on h1 --extra_tag short -- sleep 0.1
 short=$(json 'd["run_id"]')
 expect_error "^h1: $third still runs there and shares cores and GPUs with this run; to end it: dtool kill $third$"
 eventually 20 expect_no_process_with "$short"
+expect_exit 0 dtool run --runs_on h1 --extra_tag short --follow -- true
+expect_no_error "$short still"
 expect_exit 0 dtool kill --yes sleep_
 expect_error "^$third: [0-9]+ processes ended"
 expect_no_process_with "$third"

@@ -119,6 +119,44 @@ for value in 0 86401 1.5; do
   refused "^dtool: --lost_after: '$value' is not a whole number from 1 to 86400$" run digits --lost_after $value --dry_run
 done
 
+# Words of another tool, or in another place.
+refused '^dtool: there is no experiment h2, and python3 is the program$' run --runs_on "$host" h2 -- python3 train.py
+expect_error '^hint: hosts are joined by commas: --runs_on h1,h2;'
+refused '^dtool: --launcher: torchrun goes by a flag of its own: dtool run --torchrun -- train.py$' run --launcher torchrun --runs_on "$host" -- train.py
+refused "^dtool: --launcher: mpirun's name is mpi$" run --launcher mpirun --runs_on "$host" -- true
+refused '^dtool: --launcher: this machine is a host: --runs_on local$' run --launcher local -- true
+refused '^dtool: RUN is required$' rerun
+expect_error '^hint: dtool list shows the runs, and last is the newest$'
+refused '^dtool: --resume wants a value$' run --resume
+expect_error '^hint: dtool list shows the runs, and last is the newest$'
+refused '^dtool: --seed wants a value$' run --runs_on "$host" --seed -- true
+refused '^dtool: --max_restart is not a flag of dtool run$' run --runs_on "$host" --max_restart 3 -- true
+expect_error 'hint: did you mean --max_restarts\?'
+refused '^dtool: --nproc_per_node wants a number from 1 to 4096 or auto, not two$' run --runs_on "$host" --nproc_per_node two -- true
+refused '^dtool: --torchrun starts Python itself: leave python3 away$' run --torchrun --runs_on "$host" -- python3 train.py
+refused '^dtool: --export: LR is not set here$' run --runs_on "$host" --export LR -- true
+expect_error '^hint: give it a value: --export LR='
+refused '^dtool: dtool diff compares two runs, and 1 was named$' diff one
+refused '^dtool: where to copy train.py is not said$' copy --runs_on "$host" train.py
+refused '^dtool: --watch with --json would be many documents$' status last --watch --json
+
+# Files with a wrong letter.
+echo x >hosts.list
+echo numpy >requirements.txt
+echo A=b >settings.env
+refused '^dtool: hostfile host.list: cannot be read: No such file or directory$' run --hostfile host.list -- true
+expect_error '^hint: did you mean hosts.list\?$'
+refused '^dtool: --environment requirments.txt: there is no such file$' run --runs_on "$host" --environment requirments.txt -- true
+expect_error '^hint: did you mean requirements.txt\?$'
+refused '^dtool: --env_file: there is no file setings.env$' run --runs_on "$host" --env_file setings.env -- true
+expect_error '^hint: did you mean settings.env\?$'
+refused '^dtool: --data host.list: there is no host.list$' run --runs_on "$host" --data host.list -- true
+expect_error '^hint: did you mean hosts.list\?$'
+refused '^dtool: there is no host.list$' copy --runs_on "$host" host.list x
+expect_error '^hint: did you mean hosts.list\?$'
+refused '^dtool: --config_script: there is no file host.list$' config --runs_on "$host" --config_script host.list
+expect_error '^hint: did you mean hosts.list\?$'
+
 # Files that are something else.
 echo 'import os' >train.py
 refused '^dtool: train.py is a program, and an experiment is a TOML file$' run train.py --runs_on "$host"

@@ -15,6 +15,7 @@
 
 #include "cli/action.h"
 #include "cli/run/environment/assignments.h"
+#include "killfiles/nearest.h"
 #include "killfiles/whole_file.h"
 #include "ssh/number.h"
 
@@ -140,6 +141,10 @@ std::optional<std::string> find_variable(const std::vector<Variable>& variables,
 }
 
 std::vector<Variable> read_env_file(const std::string& file) {
+  std::error_code unseen;
+  if (!std::filesystem::exists(file, unseen))
+    throw UsageError(fmt::format("--env_file: there is no file {}", file),
+                     killfiles::nearest_file(file));
   try {
     return parse_env_file(killfiles::read_whole(file), file);
   } catch (const std::system_error& fault) {

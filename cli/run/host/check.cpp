@@ -184,7 +184,7 @@ CheckReply check_host(const CheckRequest& request) {
   const HostGpus gpus = HostGpus::find();
   reply.hardware = find_hardware(gpus);
   reply.logout_kills = ends_at_logout();
-  reply.runs = runs_with_processes();
+  reply.runs = running_runs();
   reply.is_home_read_only = request.run_folder.empty()
                                 ? !may_make_runs()
                                 : !make_run_folder(expand_home(request.run_folder));

@@ -12,8 +12,8 @@ namespace dtool::host {
 /// none.
 std::string run_that_uses(const std::string& hash);
 
-/// The runs that have processes of this user's here, sorted. The ids are as the processes bear
-/// them, and may be any text.
-std::vector<std::string> runs_with_processes();
+/// The runs that have processes of this user's here and have not ended, sorted. The ids are as the
+/// processes bear them, and may be any text.
+std::vector<std::string> running_runs();
 
 }  // namespace dtool::host
