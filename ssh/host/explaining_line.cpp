@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <map>
 #include <utility>
 
 #include "ssh/host/words.h"
@@ -111,7 +112,7 @@ class Explaining {
     const std::string_view line = without_rank(whole);
     if (line.find_first_not_of(' ') == line.npos) return;
     last_ = line;
-    if (is_over_) return;
+    if (is_over_) return hear_root_cause(line);
     if (has_part(line, "errors.ChildFailedError:")) {
       is_over_ = true;  // the summary of PyTorch's launcher follows
     } else if (line.starts_with("Exception ignored in")) {
@@ -124,20 +125,33 @@ class Explaining {
       return;
     } else if (!line.starts_with("subprocess.CalledProcessError:") && !explains_nothing(line)) {
       explanation_ = line;
-      if (is_exception(line) && !marks_a_victim(line)) exception_ = line;
+      if (!is_exception(line) || marks_a_victim(line)) return;
+      exception_ = line;
+      exceptions_[std::string(whole.substr(0, whole.size() - line.size()))] = line;
     }
   }
 
   std::string_view found() const {
     // Several ranks may have written there.
+    const auto of_root = exceptions_.find(root_);
+    if (of_root != exceptions_.end()) return of_root->second;
     if (is_over_ && !exception_.empty()) return exception_;
     return explanation_.empty() ? last_ : explanation_;
   }
 
  private:
+  /// `  rank      : 1 (local_rank: 1)`: the last of these is of the rank that failed first.
+  void hear_root_cause(std::string_view line) {
+    const std::string_view name = cut_word(line);
+    if (name == "rank" && cut_word(line) == ":")
+      root_ = "[rank" + std::string(cut_word(line)) + "]: ";
+  }
+
   std::string_view last_;
   std::string_view explanation_;
   std::string_view exception_;  ///< that is no victim's
+  std::map<std::string, std::string_view> exceptions_;  ///< likewise, behind the mark of each rank
+  std::string root_ = "none";  ///< mark of the rank that failed first
   bool is_in_traceback_ = false;
   bool is_ignored_ = false;  ///< the traceback that comes
   bool is_over_ = false;

@@ -41,6 +41,32 @@ expect_equal True "$(json "'exit code 7: going wrong' in d['cause']")"
 expect_exit 1 dtool run --json --follow --container '~/image' --runs_on "$hosts" -- no_such_program
 expect_equal True "$(json "'no_such_program' in d['cause']")"
 
+# With torchrun inside, the cause is told in the failing rank's own words: each rank has a log of its own there, too.
+for i in 1 2; do
+  cat >"$DTOOL_LAB_FOLDER/host$i/root/image/bin/torchrun" <<'S'
+#!/bin/sh
+machine=$4
+shift 12
+for i in 0 1; do
+  RANK=$((2 * machine + i)) "${PYTHON_EXEC:-sh}" "$@" &
+  [ "$i" = 1 ] || first=$!
+done
+wait "$first" || { code=$?; wait; echo "failed (exitcode: $code) local_rank: 0 (pid: $first) of binary: sh" >&2; exit 1; }
+wait
+S
+  chmod +x "$DTOOL_LAB_FOLDER/host$i/root/image/bin/torchrun"
+done
+cat >train.sh <<'S'
+case $RANK in
+  2) echo 'ValueError: rank 2 has had enough'; exit 3 ;;
+  3) sleep 1; echo 'rank 3 has nothing to say of it' ;;
+  *) sleep 100 ;;
+esac
+S
+expect_exit 1 timeout 60 "$DTOOL" run --json --follow --runs_on "$hosts" --nproc_per_node 2 --container '~/image' --torchrun -- train.sh
+expect_equal 'ended with exit code 3: ValueError: rank 2 has had enough' "$(json "d['cause'].split(') ')[1]")"
+expect_equal 'rank 3 has nothing to say of it' "$(cat "$DTOOL_LAB_FOLDER/host2/root/here/experiment_output/$(json "d['run_id']")/machine1.ranks/r3.log")"
+
 # The image's own variables hold inside, and what the user gives wins over them.
 for i in 1 2; do
   mkdir "$DTOOL_LAB_FOLDER/host$i/root/image/ch"

@@ -12,7 +12,7 @@ make_image() {
   : >"$1/etc/resolv.conf"
   echo 'the image' >"$1/etc/whose"
   cp /bin/busybox "$1/bin/"
-  for tool in sh cat ls env setsid sleep pwd touch true id; do ln -s busybox "$1/bin/$tool"; done
+  for tool in sh cat ls env setsid sleep pwd touch true id tr head tee mkfifo rm; do ln -s busybox "$1/bin/$tool"; done
 }
 
 # Puts a program of this machine's, with its libraries, into image $1 too: $2, its path.

@@ -81,6 +81,16 @@ expect_output '^the last lines of rank 3 on machine 1 \(.*\):$'
 expect_output '^  \| ValueError: rank 3 has had enough$'
 expect_no_output '^  .*(by peer|Broken pipe)'
 
+# Also through a Python of the user's choice.
+for i in 1 2; do
+  # shellcheck disable=SC2016
+  printf '#!/bin/sh\necho "chosen, $PYTHON_EXEC"; exec /usr/bin/python3 "$@"\n' >"$DTOOL_LAB_FOLDER/host$i/root/chosen"
+  chmod +x "$DTOOL_LAB_FOLDER/host$i/root/chosen"
+done
+expect_exit 1 timeout 60 "$DTOOL" run --json --follow --runs_on "$hosts" --env_activate_path '~/venv' --export PYTHON_EXEC=/root/chosen --nproc_per_node 2 --torchrun -- train.py crowd
+[[ $(json "d['cause']") =~ ^rank\ 3\ on\ machine\ 1\ .*ValueError:\ rank\ 3\ has\ had\ enough$ ]] || fail "the cause is $(json "d['cause']")"
+expect_equal 4 "$(grep -c ': chosen, /root/chosen$' "$err")"
+
 expect_exit 0 dtool run --json --runs_on "$hosts" --env_activate_path '~/venv' --nproc_per_node 2 --torchrun -- train.py wait
 id=$(json "d['run_id']")
 eventually 60 grep -q 'the sum is' "$DTOOL_LAB_FOLDER/host2/root/here/experiment_output/$id/machine1.log"

@@ -15,20 +15,25 @@ wrap_in_torchrun() {
   program=(bash -c "$(declare -f run_torchrun hear_failure)"' && run_torchrun "$@"' bash "$state" "${first_rank:-$((machine_id * processes_of[place]))}" "$place"
     "${inside[@]}" sh -c 'for python in torchrun python3 python; do command -v "$python" > /dev/null && break; done
 [ "$python" = torchrun ] || set -- -m torch.distributed.run "$@"
-exec "$python" "$@"' sh "$@")
+[ ! -x "$0" ] || export DTOOL_PYTHON_EXEC="${PYTHON_EXEC-}" PYTHON_EXEC="$0"
+exec "$python" "$@"' "$state/torchrun_rank" "$@")
   inside=()  # torchrun is, and not what listens to it
 }
 
 # Has each rank write into a log of its own, too, as rank_log.h names it: torchrun starts this in place of its Python, and then
-# the rank's own last line is told from the others'. A container may have no bash.
+# the rank's own last line is told from the others'. It may run in a container that has little but sh. Where it cannot give
+# the rank a log, it becomes Python all the same.
 keep_rank_logs() {
   local folder again='' own=$state/torchrun_rank
-  [ -z "$engine${PYTHON_EXEC-}" ] && folder=$(readlink -- "$state/log") && folder=${folder%.log}.ranks && mkdir -p -- "$folder" || return 0
+  folder=$(readlink -- "$state/log") && folder=${folder%.log}.ranks && mkdir -p -- "$folder" || return 0
   ((attempt == 0)) || again=.attempt$((attempt + 1))
+  folder=\'${folder//\'/\'\\\'\'}\'
   # shellcheck disable=SC2016
-  printf '%s\n' '#!/usr/bin/env bash' 'unset PYTHON_EXEC' 'IFS= read -r -d "" python < "/proc/$PPID/cmdline"' \
-    "exec > >(trap '' HUP INT TERM USR1 USR2; exec tee -a -- $(printf %q "$folder")/r\"\$RANK\"$again.log) 2>&1" 'exec "$python" "$@"' > "$own" && chmod +x "$own" || return 0
-  [ ! -x "$own" ] || export PYTHON_EXEC=$own
+  printf '%s\n' '#!/bin/sh' "folder=$folder"' python=$DTOOL_PYTHON_EXEC pipe=$0.$RANK' \
+    'if [ -n "$python" ]; then export PYTHON_EXEC="$python"; else unset PYTHON_EXEC; python=$(tr "\0" "\n" < "/proc/$PPID/cmdline" | head -n 1); fi' \
+    'unset DTOOL_PYTHON_EXEC' 'if [ -w "$folder" ] && command -v tee > /dev/null && mkfifo "$pipe"; then' \
+    "  (trap '' HUP INT TERM USR1 USR2; exec tee -a -- \"\$folder/r\$RANK$again.log\" < \"\$pipe\") &" \
+    '  exec > "$pipe" 2>&1' '  rm -f "$pipe"' 'fi' 'exec "${python:-python3}" "$@"' > "$own" && chmod +x "$own" || rm -f "$own"
 }
 
 # Hears the first failure in what torchrun says, notes it in $1 and tells $2.

@@ -113,6 +113,25 @@ TEST(ExplainingLine, StandsBeforeTheSummaryOfPyTorchsLauncher) {
             "ValueError: rank 1 has had enough");
 }
 
+TEST(ExplainingLine, IsThatOfTheRankWhichPyTorchsLauncherNames) {
+  const auto summary = [](const std::string& rank) {
+    return "[rank1]: Traceback (most recent call last):\n"
+           "[rank1]: KeyError: 'the first'\n"
+           "[rank0]: Traceback (most recent call last):\n"
+           "[rank0]: ValueError: what followed\n"
+           "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n"
+           "Failures:\n"
+           "[1]:\n"
+           "  rank      : 0 (local_rank: 0)\n"
+           "Root Cause (first observed failure):\n"
+           "[0]:\n"
+           "  rank      : " +
+           rank + " (local_rank: 1)\n";
+  };
+  EXPECT_EQ(explaining_line(summary("1")), "KeyError: 'the first'");
+  EXPECT_EQ(explaining_line(summary("2")), "ValueError: what followed") << "it said nothing";
+}
+
 TEST(Victims, AreThoseWhoseLineSaysThatAnotherIsGone) {
   for (const std::string line : {
            "RuntimeError: [pair.cc:534] Connection closed by peer [127.0.0.1]:21",
