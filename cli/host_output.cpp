@@ -23,6 +23,22 @@ void AnswerCount::on_result(std::size_t, const ssh::HostResult&) {
                         : std::string());
 }
 
+void AnswerCount::on_silence(const std::vector<std::size_t>& waiting) {
+  const std::string named = waiting_for(hosts_, waiting);
+  if (!named.empty())
+    console_.progress(
+        fmt::format("{}: {} of {} hosts{}", doing_, answered_, hosts_.size(), named));
+}
+
+std::string waiting_for(const std::vector<ssh::Host>& hosts,
+                        const std::vector<std::size_t>& waiting) {
+  constexpr std::size_t kFew = 3;
+  if (waiting.empty() || waiting.size() > kFew) return "";
+  std::vector<ssh::Host> named;
+  for (const std::size_t host : waiting) named.push_back(hosts.at(host));
+  return fmt::format(", waiting for {}", fold_hosts(named));
+}
+
 void AnswerCount::on_interrupt(const std::vector<std::size_t>& running) {
   std::vector<ssh::Host> hosts;
   for (const std::size_t host : running) hosts.push_back(hosts_[host]);

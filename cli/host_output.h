@@ -20,6 +20,7 @@ class AnswerCount : public ssh::Events {
       : console_(console), hosts_(hosts), doing_(std::move(doing)) {}
 
   void on_result(std::size_t host, const ssh::HostResult& result) override;
+  void on_silence(const std::vector<std::size_t>& waiting) override;
   void on_interrupt(const std::vector<std::size_t>& running) override;
 
  protected:
@@ -30,6 +31,10 @@ class AnswerCount : public ssh::Events {
   std::string doing_;
   std::size_t answered_ = 0;
 };
+
+/// `, waiting for h3`: for the end of a line of progress. Empty if there are too many to name.
+std::string waiting_for(const std::vector<ssh::Host>& hosts,
+                        const std::vector<std::size_t>& waiting);
 
 /// Prints whole lines, each after `prefix: `; standard error's lines on standard error.
 class StreamedOutput : public AnswerCount {

@@ -31,6 +31,9 @@ namespace {
 constexpr const char* kNotStarted = "interrupted before its turn";
 
 /// One run() in progress: workers pull the next task and write into its slot.
+/// So long nothing is told before the hosts that are waited for are named.
+constexpr std::chrono::seconds kSilence{3};
+
 struct FleetRound {
   std::vector<Task> tasks;
   std::vector<HostResult> results;
@@ -41,6 +44,7 @@ struct FleetRound {
   Events* events = nullptr;
   RunOptions options;
   std::exception_ptr failure;
+  Clock::time_point told = Clock::now();  ///< when events last heard of a host
   std::map<std::shared_ptr<const SharedBytes>, std::unique_ptr<SharedOutput>> outputs;
 };
 
@@ -78,6 +82,7 @@ class Fleet : public Remote {
   void give_up(FleetRound& round, std::exception_ptr error);
   void tell(FleetRound& round, const std::function<void(Events&)>& what);
   void start_workers(FleetRound& round);
+  void watch_silence(FleetRound& round);
   asio::awaitable<void> work(FleetRound& round);
   asio::awaitable<void> answer(FleetRound& round, std::size_t index);
   std::optional<NextTask> next_task(FleetRound& round, std::size_t index);
@@ -99,6 +104,7 @@ class Fleet : public Remote {
   Interrupts interrupts_;
   bool is_interrupted_ = false;
   FleetRound* round_ = nullptr;  ///< while run() runs
+  asio::steady_timer silence_{reactor_.context()};
 };
 
 /// An exception of the observer of events (the disk is full, the reader of a pipe has left) is
@@ -111,6 +117,7 @@ void Fleet::give_up(FleetRound& round, std::exception_ptr error) {
 
 void Fleet::tell(FleetRound& round, const std::function<void(Events&)>& what) {
   if (round.failure) return;
+  round.told = Clock::now();
   try {
     what(*round.events);
   } catch (const HostError&) {
@@ -118,6 +125,21 @@ void Fleet::tell(FleetRound& round, const std::function<void(Events&)>& what) {
   } catch (...) {
     give_up(round, std::current_exception());
   }
+}
+
+void Fleet::watch_silence(FleetRound& round) {
+  silence_.expires_after(std::chrono::seconds(1));
+  silence_.async_wait([this, &round](const boost::system::error_code& error) {
+    if (error || round_ != &round) return;  // that run is over
+    const Clock::time_point told = round.told;
+    std::vector<std::size_t> waiting;
+    for (std::size_t i = 0; i < round.tasks.size(); ++i)
+      if (round.begun[i] && !round.is_answered[i]) waiting.push_back(round.tasks[i].host);
+    if (Clock::now() - told >= kSilence && !links_->is_asking())
+      tell(round, [&waiting](Events& events) { events.on_silence(waiting); });
+    round.told = told;
+    watch_silence(round);
+  });
 }
 
 void Fleet::on_asked(Asked what) {
@@ -345,9 +367,11 @@ std::vector<HostResult> Fleet::run(std::vector<Task> tasks, Events& events,
   round_ = &round;
   interrupts_.look();
   start_workers(round);
+  watch_silence(round);
   reactor_.context().restart();
   reactor_.context().run();
   round_ = nullptr;
+  silence_.cancel();
   if (round.failure) std::rethrow_exception(round.failure);
   return std::move(round.results);
 }

@@ -141,8 +141,8 @@ inline constexpr std::string_view kHostsInHint = "{hosts}";
 enum class Stream { out, err };
 
 /// What happens on hosts, told as it happens, on the thread that called Remote::run. Whoever
-/// watches overrides some of it. A push and a pull (sync/) tell on_progress, on_result and
-/// on_interrupt.
+/// watches overrides some of it. A push and a pull (sync/) tell on_progress, on_silence, on_result
+/// and on_interrupt.
 struct Events {
   virtual ~Events() = default;
   /// Bytes as they came; not cut at lines. A HostError from here ends the host's task with that.
@@ -158,6 +158,9 @@ struct Events {
   }
   /// The host's answer: the result of its last task. Comes once for each.
   virtual void on_result(std::size_t /*host*/, const HostResult& /*result*/) {}
+  /// Nothing was told for 3 s, and the user is not being asked: these hosts have begun and have not
+  /// answered. Comes again each second.
+  virtual void on_silence(const std::vector<std::size_t>& /*waiting*/) {}
   /// The first SIGINT or SIGTERM came; `running` hosts have not answered.
   virtual void on_interrupt(const std::vector<std::size_t>& /*running*/) {}
 };

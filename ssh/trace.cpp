@@ -271,6 +271,7 @@ class TracedEvents : public Events {
   void on_result(std::size_t host, const HostResult& result) override {
     events_.on_result(host, result);
   }
+  void on_silence(const std::vector<std::size_t>& waiting) override { events_.on_silence(waiting); }
   void on_interrupt(const std::vector<std::size_t>& running) override {
     events_.on_interrupt(running);
   }

@@ -105,6 +105,7 @@ class Pulling : public ssh::Events {
   }
 
   std::optional<ssh::NextTask> next_task(std::size_t host, const ssh::HostResult& result) override;
+  void on_silence(const std::vector<std::size_t>& waiting) override { events_.on_silence(waiting); }
   void on_result(std::size_t host, const ssh::HostResult& result) override {
     events_.on_result(host, result);
   }

@@ -47,6 +47,7 @@ class Push : public Pushing {
   void on_progress(std::size_t host, const ssh::Transferred& input) override;
   std::optional<ssh::NextTask> next_task(std::size_t host, const ssh::HostResult& result) override;
   void on_result(std::size_t host, const ssh::HostResult& result) override;
+  void on_silence(const std::vector<std::size_t>& waiting) override { events_.on_silence(waiting); }
   void on_interrupt(const std::vector<std::size_t>& running) override;
 
  private:

@@ -198,7 +198,7 @@ std::string folder_on_hosts(const std::string& text) {
 Copied copy_to_hosts(Console& console, ssh::Remote& remote, tree_sync::CopyList& list,
                      const std::string& folder, tree_sync::Foreign foreign) {
   const std::string doing = fmt::format("copying to {}", folder);
-  SendingReporter progress(console, "sending the files", remote.hosts().size(), kCopyInterrupted);
+  SendingReporter progress(console, "sending the files", remote.hosts(), kCopyInterrupted);
   Copying copying(remote, list, folder, name_of_launcher(), progress, foreign);
   console.progress(fmt::format("asking {} what they lack", counted(remote.hosts().size(), "host")));
   copying.ask();

@@ -272,6 +272,16 @@ class Checking : public AnswerCount {
     if (pushes_[host]) push_->on_progress(host, input);
   }
 
+  /// While some are looked at and others are sent the code, both lines would take turns.
+  void on_silence(const std::vector<std::size_t>& waiting) override {
+    const bool are_sent = std::ranges::all_of(waiting, [this](auto host) { return pushes_[host]; });
+    if (are_sent && push_ != nullptr) {
+      push_->on_silence(waiting);
+    } else {
+      AnswerCount::on_silence(waiting);
+    }
+  }
+
   std::optional<ssh::NextTask> next_task(std::size_t host, const ssh::HostResult& result) override {
     if (pushes_[host]) return push_->next_task(host, result);
     take(host, result);

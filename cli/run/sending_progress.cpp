@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "cli/host_output.h"
 #include "cli/terminal_text.h"
 
 namespace dtool::cli {
@@ -69,6 +70,10 @@ void SendingReporter::on_progress(std::size_t host, const ssh::Transferred& sent
 void SendingReporter::on_result(std::size_t host, const ssh::HostResult& /*result*/) {
   sending_.done(host);
   console_.progress(sending_.line(SendingProgress::Clock::now()));
+}
+
+void SendingReporter::on_silence(const std::vector<std::size_t>& waiting) {
+  console_.progress(sending_.line(SendingProgress::Clock::now()) + waiting_for(hosts_, waiting));
 }
 
 void SendingReporter::on_interrupt(const std::vector<std::size_t>& /*running*/) {

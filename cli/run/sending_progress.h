@@ -45,10 +45,11 @@ class SendingReporter : public ssh::Events {
  public:
   /// `on_interrupt`: what a note says then. `large`: a note once a host is to be sent more than
   /// 20 MB; empty: none.
-  SendingReporter(Console& console, std::string doing, std::size_t hosts, std::string on_interrupt,
-                  std::string large = {})
+  SendingReporter(Console& console, std::string doing, const std::vector<ssh::Host>& hosts,
+                  std::string on_interrupt, std::string large = {})
       : console_(console),
-        sending_(std::move(doing), hosts),
+        hosts_(hosts),
+        sending_(std::move(doing), hosts.size()),
         on_interrupt_(std::move(on_interrupt)),
         large_(std::move(large)) {}
 
@@ -56,11 +57,14 @@ class SendingReporter : public ssh::Events {
   void done(std::size_t host) { sending_.done(host); }
 
   void on_progress(std::size_t host, const ssh::Transferred& sent) override;
+  /// Names the few hosts that are waited for.
+  void on_silence(const std::vector<std::size_t>& waiting) override;
   void on_result(std::size_t host, const ssh::HostResult& result) override;
   void on_interrupt(const std::vector<std::size_t>& running) override;
 
  private:
   Console& console_;
+  std::vector<ssh::Host> hosts_;
   SendingProgress sending_;
   std::string on_interrupt_;
   std::string large_;

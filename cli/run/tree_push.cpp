@@ -17,7 +17,7 @@ TreePush::TreePush(Console& console, const std::vector<ssh::Host>& hosts,
     : console_(console),
       hosts_(hosts),
       what_(sending.what),
-      reporter_(console, "sending " + sending.what, hosts.size(), "interrupted: nothing is started",
+      reporter_(console, "sending " + sending.what, hosts, "interrupted: nothing is started",
                 sending.large) {
   std::vector<bool> gets_it(hosts.size());
   for (const tree_sync::Destination& each : destinations) gets_it.at(each.host) = true;

@@ -58,6 +58,7 @@ class ParcelRun : public ssh::Events {
   void on_progress(std::size_t host, const ssh::Transferred& input) override;
   std::optional<ssh::NextTask> next_task(std::size_t host, const ssh::HostResult& result) override;
   void on_result(std::size_t host, const ssh::HostResult& result) override;
+  void on_silence(const std::vector<std::size_t>& waiting) override { events_.on_silence(waiting); }
   void on_interrupt(const std::vector<std::size_t>& running) override;
 
  private:

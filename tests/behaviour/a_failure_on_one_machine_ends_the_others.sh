@@ -55,6 +55,11 @@ expect_exit 1 dtool logs "$run_id" -f
 expect_error 'its processes were ended because the run failed'
 expect_equal "stop" "$(dtool status "$run_id" --json 2>/dev/null | /usr/bin/python3 -c 'import json, sys; print(json.load(sys.stdin)["on_failure"])' || true)"
 
+# Not the rank was killed, but the process of dtool's own that started it.
+start_run own_process
+on 2 sh -c 'echo "kill -KILL \$PPID; sleep 100" > ~/do.new && mv ~/do.new ~/do'
+expect_end 'stopped exited stopped' "dtool's own process on machine 1 \\(198[0-9.]*\\) was killed by signal 9 \\(KILL\\)$"
+
 # The kernel ends what takes more memory than there is.
 for group in /sys/fs/cgroup/memory /sys/fs/cgroup; do [[ ! -e $group/cgroup.procs ]] || break; done
 group=$group/$test_name-$$

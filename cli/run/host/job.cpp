@@ -140,7 +140,7 @@ std::string read_first_failure(const std::string& state, int attempt) {
   const std::string file = state + "/first_failure";
   const std::string line = read_line(file);
   std::string_view rest = line;
-  std::string told(cut_word(rest));
+  std::string told(line.starts_with(kOwnProcess) ? line : cut_word(rest));
   if (!exists(state + "/torchrun_rank") || !parse_number<int>(told) ||
       !marks_a_victim(last_line_of_rank(state, attempt, told)))
     return told;

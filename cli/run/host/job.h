@@ -42,10 +42,12 @@ std::string find_last_line(std::string_view end_of_log);
 /// machine's log. `rank`: its number, or who else failed.
 std::string last_line_of_rank(const std::string& state, int attempt, const std::string& rank);
 
-/// Who failed first on a machine, as its file first_failure says: a rank's number, `mpirun`, or
-/// nothing. torchrun, if several ranks end at once, may name one that lost another: then the file
-/// is corrected by what each of them wrote.
+/// Who failed first on a machine, as its file first_failure says: a rank's number, `mpirun`,
+/// kOwnProcess with more words, or nothing. torchrun, if several ranks end at once, may name one
+/// that lost another: then the file is corrected by what each of them wrote.
 std::string read_first_failure(const std::string& state, int attempt);
+
+inline constexpr std::string_view kOwnProcess = "dtool's own process";
 
 /// The standard input of a program that a session starts.
 enum class Input { inherited, nothing };

@@ -39,6 +39,7 @@ struct Sight {
   bool is_any_told = false;        ///< to end
   std::optional<int> failed = {};  ///< by itself: a local rank
   RankEnd end = {};                ///< of that one
+  bool was_unwatched = false;      ///< dtool's own process for it was killed: its end is not known
 };
 
 class KeptRanks {
@@ -100,7 +101,7 @@ Sight KeptRanks::look() const {
     } else if (exists(file + ".told")) {
       sight.is_any_told = true;
     } else {
-      // Without a code it was killed, with what kept watch over it.
+      // Without a code, what kept watch over it was killed.
       const int code = parse_number<int>(read_line(file + ".code")).value_or(kKilled);
       const int rank = first_rank_ + i;
       const RankEnd end{"", code, read_last_words(state_ + "/" + last_words_file(attempt_, rank)),
@@ -110,6 +111,7 @@ Sight KeptRanks::look() const {
       if (code == 0 || !is_better) continue;
       sight.failed = i;
       sight.end = end;
+      sight.was_unwatched = !has_ended;
     }
   }
   return sight;
@@ -164,7 +166,10 @@ int KeptRanks::keep() {
       sight = look();
     }
     if (sight.failed) {
-      const int code = fail(name_rank(*sight.failed), sight.end.code);
+      const std::string rank = name_rank(*sight.failed);
+      const int code =
+          fail(sight.was_unwatched ? std::string(kOwnProcess) + " for rank " + rank : rank,
+               sight.end.code);
       if (exists(state_ + "/supervise")) return code;
       end_others();
       if (mpirun_ != 0) wait_for_child(mpirun_);  // the other machines' processes go on

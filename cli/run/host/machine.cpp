@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "cli/run/host/job.h"
 #include "cli/run/host/last_words.h"
 #include "ssh/host/child.h"
 #include "ssh/host/earlier_failure.h"
@@ -88,13 +89,15 @@ std::string Machine::name_rank(const std::string& rank) const {
 
 /// Tells why the script failed, in one line.
 void Machine::report_failure() {
-  const std::string first = effects_.read_first_failure();
+  std::string first = effects_.read_first_failure();
   const auto rank = parse_number<int>(first);
-  const RankEnd end{name_rank(!first.empty()     ? first
-                              : code_ == kKilled ? "dtool's own process"
-                                                 : "the script"),
-                    code_, rank ? effects_.read_last_words(attempt_, *rank) : "",
-                    effects_.last_line()};
+  const bool is_own_process = first.empty() || first.starts_with(kOwnProcess);
+  if (is_own_process && code_ != kKilled) first = "the script";
+  if (first.empty()) first = kOwnProcess;
+  // The log has no word of dtool's own process.
+  const bool is_mute = is_own_process && code_ == kKilled;
+  const RankEnd end{name_rank(first), code_, rank ? effects_.read_last_words(attempt_, *rank) : "",
+                    is_mute ? "" : effects_.last_line()};
   Meaning meaning = meaning_of(end);
   const bool ran_out_of_memory =
       code_ == kKilled && effects_.count_out_of_memory_kills() != kills_before_;

@@ -82,7 +82,6 @@ class Ranks {
   std::vector<Rank> ranks_;
   RankLogs logs_;
   std::optional<RankEnd> failure_;
-  int failed_ = 0;  ///< the rank
   Time failed_at_{};
   bool was_told_to_end_ = false;
   std::string stopped_;
@@ -183,7 +182,7 @@ void Ranks::judge(const RankEnd& end, int number) {
   };
   if (failure_ && (is_aftermath(end) || !is_aftermath(*failure_))) return;
   failure_ = end;
-  failed_ = number;
+  write_in_place(path("first_failure"), std::to_string(number) + "\n");
 }
 
 void Ranks::look() {
@@ -216,7 +215,6 @@ void Ranks::look_at_stopped() {
 }
 
 void Ranks::tell_failure() {
-  write_in_place(path("first_failure"), std::to_string(failed_) + "\n");
   const bool has_others = any_running();
   // The session will say it of the whole run, and may know better.
   const bool will_be_told = is_supervised() && meaning_of(*failure_) == Meaning::aftermath;
@@ -229,6 +227,7 @@ void Ranks::tell_failure() {
 }
 
 int Ranks::run() {
+  write_in_place(path("first_failure"), std::string(kOwnProcess) + "\n");  // until a rank fails
   std::vector<pid_t> processes;
   for (int i = 0; i < plan_.processes; ++i) {
     start(i);

@@ -161,6 +161,13 @@ TEST_F(MachineTest, ASignalIsNamedAndSoIsTheLackOfMemory) {
             "dtool's own process on machine 1 (h1) was killed by signal 9 (KILL)");
   host_ = {};
   begin();
+  host_.first_failure = "dtool's own process for rank 3";
+  host_.last = "of a rank";
+  end_script(137);
+  EXPECT_EQ(host_.reports.back().text,
+            "dtool's own process for rank 3 on machine 1 (h1) was killed by signal 9 (KILL)");
+  host_ = {};
+  begin();
   host_.out_of_memory = 6;
   host_.first_failure = "mpirun";
   end_script(137);
