@@ -26,8 +26,7 @@ void AnswerCount::on_result(std::size_t, const ssh::HostResult&) {
 void AnswerCount::on_silence(const std::vector<std::size_t>& waiting) {
   const std::string named = waiting_for(hosts_, waiting);
   if (!named.empty())
-    console_.progress(
-        fmt::format("{}: {} of {} hosts{}", doing_, answered_, hosts_.size(), named));
+    console_.progress(fmt::format("{}: {} of {} hosts{}", doing_, answered_, hosts_.size(), named));
 }
 
 std::string waiting_for(const std::vector<ssh::Host>& hosts,

@@ -29,11 +29,9 @@ namespace dtool::ssh {
 namespace {
 
 constexpr const char* kNotStarted = "interrupted before its turn";
+constexpr std::chrono::seconds kSilence{3};  // then hosts that are waited for are named
 
 /// One run() in progress: workers pull the next task and write into its slot.
-/// So long nothing is told before the hosts that are waited for are named.
-constexpr std::chrono::seconds kSilence{3};
-
 struct FleetRound {
   std::vector<Task> tasks;
   std::vector<HostResult> results;

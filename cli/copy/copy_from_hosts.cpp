@@ -124,7 +124,7 @@ void FromHosts::pull(const Wanted& wanted, const Found& found) {
     pulls.push_back({host, source, folder});
     pulls.back().foreign = foreign_;
   }
-  SendingReporter progress(console_, "receiving the files", hosts_, kCopyInterrupted);
+  SendingReporter progress(console_, "receiving the files", remote_.hosts(), kCopyInterrupted);
   auto pulled = tree_sync::pull(remote_, pulls, progress);
   console_.progress("");
   for (std::size_t i = 0; i < pulled.size(); ++i) {

@@ -29,20 +29,29 @@ void SendingProgress::done(std::size_t host) {
   hosts_.at(host).is_done = true;
 }
 
-std::string SendingProgress::line(Clock::time_point now) const {
-  std::size_t done = 0;
-  std::uint64_t sent = 0;
-  std::optional<std::uint64_t> all = 0;
+SendingProgress::Sums SendingProgress::sums() const {
+  auto [done, sent, all] = Sums();
   for (const Host& host : hosts_) {
     if (host.is_done) ++done;
     sent += host.sent.bytes;
     const auto expected = host.is_done ? host.sent.bytes : host.sent.all;
     all = all && expected ? std::optional(*all + *expected) : std::nullopt;
   }
-  std::string line =
+  return {done, sent, all};
+}
+
+std::string SendingProgress::amounts() const {
+  const auto [done, sent, all] = sums();
+  const std::string line =
       fmt::format("{}: {} of {} hosts, {:.1f}", doing_, done, hosts_.size(), megabytes(sent));
-  line += all && *all > 0 ? fmt::format(" of {:.1f} MB ({} %)", megabytes(*all), 100 * sent / *all)
-                          : " MB";
+  return line + (all && *all > 0
+                     ? fmt::format(" of {:.1f} MB ({} %)", megabytes(*all), 100 * sent / *all)
+                     : " MB");
+}
+
+std::string SendingProgress::line(Clock::time_point now) const {
+  const auto [done, sent, all] = sums();
+  std::string line = amounts();
   const std::chrono::duration<double> seconds = now - begun_.value_or(now);
   if (seconds.count() < 1) return line;
   line += fmt::format(", {:.1f} MB/s", megabytes(sent) / seconds.count());
@@ -73,7 +82,7 @@ void SendingReporter::on_result(std::size_t host, const ssh::HostResult& /*resul
 }
 
 void SendingReporter::on_silence(const std::vector<std::size_t>& waiting) {
-  console_.progress(sending_.line(SendingProgress::Clock::now()) + waiting_for(hosts_, waiting));
+  console_.progress(sending_.amounts() + waiting_for(hosts_, waiting));
 }
 
 void SendingReporter::on_interrupt(const std::vector<std::size_t>& /*running*/) {

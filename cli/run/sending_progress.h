@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -25,8 +26,9 @@ class SendingProgress {
   /// The host has received everything, or has failed.
   void done(std::size_t host);
 
-  /// Hosts that are done, and megabytes sent; the total if it is known of every host; after a
-  /// second also megabytes per second, and the time left.
+  /// Hosts that are done, and megabytes sent; the total if it is known of every host.
+  std::string amounts() const;
+  /// The same, after a second also megabytes per second, and the time left.
   std::string line(Clock::time_point now) const;
 
  private:
@@ -34,6 +36,13 @@ class SendingProgress {
     ssh::Transferred sent = {};
     bool is_done = false;
   };
+  struct Sums {
+    std::size_t done = 0;
+    std::uint64_t sent = 0;
+    std::optional<std::uint64_t> all = 0;  ///< none: not known
+  };
+
+  Sums sums() const;
 
   std::string doing_;
   std::vector<Host> hosts_;

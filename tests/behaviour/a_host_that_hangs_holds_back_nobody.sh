@@ -36,3 +36,21 @@ for id in 0 1 2; do
 done
 expect_exit 0 dtool kill --yes --delete "$run_id"
 expect_no_process_with "$run_id"
+
+# On a terminal those that are waited for are named soon: while hosts are looked at, and while the code is sent.
+head -c 4000000 /dev/urandom >large
+on_terminal() { timeout 60 script -qec "$(printf '%q ' "$@")" /dev/null >"$work/terminal" </dev/null & }
+shows() { tr '\r' '\n' <"$work/terminal" | grep -q -- "$1"; }
+fault slow h2 rate 6mbit
+on_terminal "$DTOOL" run --runs_on "$DTOOL_LAB_HOSTS" -- true
+running=$!
+eventually 20 shows 'sending the code: 2 of 3 hosts, '
+fault freeze h2
+eventually 10 shows "sending the code: 2 of 3 hosts, .* %), waiting for ${address[1]}"
+fault thaw h2
+expect_ended 0 "$running"
+fault freeze h2
+on_terminal "$DTOOL" check --runs_on "$DTOOL_LAB_HOSTS" --connect_timeout 8
+eventually 8 shows "looked at: 2 of 3 hosts, waiting for ${address[1]}"
+fault thaw h2
+wait
