@@ -55,7 +55,8 @@ constexpr std::array kMends = {
     Mend{"(from .~tmp~/",
          "is another dtool sending its code there, by another host that shares the folder? try "
          "again when it has"},
-    Mend{"No space left on device", "free some space there"},
+    Mend{"No space left on device",
+         "free some space there; if df -h shows enough, df -i shows that its inodes are used up"},
     Mend{"Disk quota exceeded", "free some space there"},
     Mend{"could not make way for",
          "something that dtool did not send is in the way there; move it"},

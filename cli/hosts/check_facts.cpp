@@ -91,12 +91,21 @@ void add_terminal(Facts& facts, const host::CheckReply& reply) {
   }
 }
 
-void add_surroundings(Facts& facts, const Checked& checked) {
+void add_surroundings(Facts& facts, const Checked& checked, int machines) {
   if (checked.logout_kills) {
     facts.push_back({"log-out", "the system ends what you leave running (KillUserProcesses)",
                      Verdict::warning, "on the host, to keep it: loginctl enable-linger"});
   } else {
     facts.push_back({"log-out", "processes go on"});
+  }
+  // PyTorch goes by the interface that dtool names; JAX on CPUs (gloo), for one, by this name.
+  if (machines > 1 && !checked.reply->survey->own_name.empty()) {
+    facts.push_back({"own name",
+                     fmt::format("the host's own name is {} in its /etc/hosts",
+                                 checked.reply->survey->own_name),
+                     Verdict::warning,
+                     "JAX on CPUs, for one, tells the others that address: give the name the "
+                     "host's real address there"});
   }
   if (checked.result.log_in_said.empty()) return;
   facts.push_back({"shell's output", "the login shell prints something even without a terminal",
@@ -202,7 +211,7 @@ Facts facts_of(const Checked& checked, const Needs& needs, std::size_t machine,
   }
   add_environment(facts, checked, needs.environment);
   add_machine(facts, reply);
-  add_surroundings(facts, checked);
+  add_surroundings(facts, checked, needs.machines);
   if (machine == 0 && !add_lacks(facts, checked, "port"))
     add_text(facts, "port", fmt::format("{} is free", checked.port));
   add_lacks(facts, checked, "answer");

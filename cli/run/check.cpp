@@ -216,7 +216,13 @@ void judge(Checked& checked, const Needs& needs) {
     checked.environment.emplace(std::move(name), std::move(value));
   for (Lack& lack : program_lacks(reply.lacks))
     set_lack(checked, std::move(lack.what), std::move(lack.error), std::move(lack.hint));
-  if (reply.is_home_read_only) {
+  if (reply.few_inodes) {
+    set_lack(
+        checked, "home",
+        fmt::format("the disk of ~/.dtool has inodes for only {} more files", *reply.few_inodes),
+        "a run keeps its state there: remove files from that disk (df -i ~/.dtool there shows "
+        "its inodes)");
+  } else if (reply.is_home_read_only) {
     set_lack(
         checked, "home", "nothing can be written into ~/.dtool",
         "a run keeps its state there: look at the folder's owner, and whether the disk is full or "

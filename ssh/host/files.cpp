@@ -187,6 +187,17 @@ std::uint64_t free_bytes(const struct statvfs& disk) {
   return std::uint64_t{disk.f_bavail} * disk.f_frsize;
 }
 
+std::optional<std::uint64_t> free_inodes(const struct statvfs& disk) {
+  return disk.f_files == 0 ? std::nullopt : std::optional<std::uint64_t>(disk.f_favail);
+}
+
+std::string guess_lack_of_room(const std::string& folder) {
+  struct statvfs disk;
+  const bool has_none = ::statvfs(folder.c_str(), &disk) == 0 && free_inodes(disk).value_or(1) == 0;
+  return has_none ? "its disk has no inodes left (df -i); too many files are on it"
+                  : "is the disk full?";
+}
+
 bool is_mount(int folder) {
   struct statx known {};
   if (::statx(folder, "", AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, 0, &known) == 0 &&

@@ -91,6 +91,11 @@ std::optional<time_t> change_of(const std::string& path);
 /// Bytes that are free on a disk for every user: what it keeps back for root is not counted, also
 /// where root asks, so that all who ask about room are told the same.
 std::uint64_t free_bytes(const struct statvfs& disk);
+/// How many more files the disk can hold; nothing if it has no such limit.
+std::optional<std::uint64_t> free_inodes(const struct statvfs& disk);
+/// Why nothing can be written into a folder, as far as can be seen: `is the disk full?`, or that
+/// its inodes are used up.
+std::string guess_lack_of_room(const std::string& folder);
 /// Whether a file system is mounted on this open folder (O_PATH will do). Kernels before 5.8 tell
 /// only if its device is another one than that of the folder above.
 bool is_mount(int folder);

@@ -58,8 +58,9 @@ Target find_target(const std::string& state, const std::string& name) {
 void write_files(const std::string& state, const std::vector<File>& files) {
   const std::string name = state.substr(folder_of(state).size() + 1);
   const std::string made = folder_of(state) + "/.new_" + name;
-  const NotStarted cannot("cannot write into " + state + ": is the disk full?");
-  if (!make_folder(made)) throw NotStarted("cannot make the folder " + made);
+  const NotStarted cannot("cannot write into " + state + ": " +
+                          guess_lack_of_room(folder_of(state)));
+  if (!make_folder(made)) throw NotStarted(with_reason("cannot make the folder " + made));
   for (const File& each : files) {
     const std::string file = made + "/" + find_target(state, each.name).name;
     if (!write_in_place(file, each.content.text)) throw cannot;
@@ -125,7 +126,7 @@ std::string begin_in_session(const StartRequest& request, const std::string& sta
     // as it wants it, say.
     if (!fault.empty()) append_to(log, "dtool: " + fault + "\n");
     if (!write_in_place(state + "/holder", name_of(holder) + "\n"))
-      throw NotStarted("cannot write into " + state + ": is the disk full?");
+      throw NotStarted("cannot write into " + state + ": " + guess_lack_of_room(folder_of(state)));
     fault = hold_session(holder, request.session, state, log);
     if (fault.empty()) break;
   }

@@ -257,7 +257,7 @@ void TreeFolder::take_lock(Use use) {
 
 void TreeFolder::set_newest(const std::string& tree) {
   if (newest() != tree && !write_in_place(lock_path(), tree + "\n"))
-    throw Refused("cannot write into " + trees_ + ": is the disk full?");
+    throw Refused("cannot write into " + trees_ + ": " + guess_lack_of_room(trees_));
 }
 
 bool TreeFolder::is_untouched() {

@@ -24,6 +24,12 @@ check() { timeout 60 "$DTOOL" check --runs_on "$DTOOL_LAB_HOSTS" "$@"; }
 fact() { json "[str(f['value']) + ' ' + f['verdict'] for f in d['hosts'][$1]['facts'] if f['name'] == '$2'][0]"; }
 nothing_listens() { expect_equal '' "$(on 1 pgrep -f dtool-host || true)"; }
 
+# Each host's own name leads to itself alone, as Debian's installer writes it.
+expect_exit 0 check --json
+expect_equal "the host's own name is 127.0.1.1 in its /etc/hosts warning" "$(fact 2 'own name')"
+eventually 10 nothing_listens
+for host in 1 2 3 4; do on $host sh -c 'grep -v 127.0.1.1 /etc/hosts >hosts; cat hosts >/etc/hosts; rm -r hosts .dtool/host* 2>/dev/null || true'; done
+
 # All alike: one line each, one connection a host, nothing left
 expect_exit 0 check --json
 expect_equal 4 "$(json 'len(d["hosts"])')"
@@ -43,6 +49,16 @@ expect_exit 0 check
 expect_output "^log-in +as root, /bin/bash$"
 expect_output "^trainer +$version \(LibTorch 1\.13\.0\)$"
 expect_no_output '^ *[a-z-]* +[!x] .*(reach|trainer|rsync)'
+
+# A limit of processor time, a disk that can hold no further file
+fault quota 1 h2
+on 3 mkdir -p .dtool/runs
+on 3 mount -t tmpfs -o nr_inodes=9 none /root/.dtool/runs
+expect_exit 1 check --json
+expect_equal '1.0 well' "$(fact 1 cores)"
+expect_equal 'the disk of ~/.dtool has inodes for only 8 more files failure' "$(fact 2 home)"
+on 3 umount /root/.dtool/runs
+fault quota 100 h2
 
 # The odd ones out: no rsync; another rsync; packets to the listener that vanish
 fault hide h2 rsync

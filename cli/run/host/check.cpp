@@ -139,6 +139,15 @@ bool may_make_runs() {
   return is_folder(nearest) && ::access(nearest.c_str(), W_OK) == 0;
 }
 
+/// A run makes some 25 files there, and some for each of its processes.
+std::optional<std::uint32_t> find_few_inodes(const std::string& folder) {
+  constexpr std::uint32_t kEnough = 100;
+  struct statvfs disk;
+  if (::statvfs(nearest_folder(folder).c_str(), &disk) != 0) return std::nullopt;
+  const std::uint64_t left = free_inodes(disk).value_or(kEnough);
+  return left < kEnough ? std::optional(static_cast<std::uint32_t>(left)) : std::nullopt;
+}
+
 /// Whether systemd ends what a user leaves running at log-out.
 bool ends_at_logout() {
   constexpr std::string_view kFolder = "/etc/systemd/logind.conf.d";
@@ -188,6 +197,8 @@ CheckReply check_host(const CheckRequest& request) {
   reply.is_home_read_only = request.run_folder.empty()
                                 ? !may_make_runs()
                                 : !make_run_folder(expand_home(request.run_folder));
+  reply.few_inodes = find_few_inodes(
+      expand_home(request.run_folder.empty() ? "~/.dtool/runs" : request.run_folder));
   find_listener(request, reply);
   if (request.code_must_exist && !is_folder(code)) reply.missing_code = code;
   reply.stranger = find_strangers(request);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -51,25 +52,39 @@ std::string system_name() {
   return (name.empty() ? std::string(kernel.sysname) : name) + ", " + kernel.machine;
 }
 
-/// The cores that the control groups of this process leave it (cgroup v2), rounded down; nothing if
-/// they set no limit. https://docs.kernel.org/admin-guide/cgroup-v2.html#cpu-interface-files
+/// The cores that a control group leaves its processes, rounded down; nothing if it sets no limit.
+/// https://docs.kernel.org/admin-guide/cgroup-v2.html#cpu-interface-files (v2), and
+/// https://docs.kernel.org/scheduler/sched-bwc.html (v1)
+std::optional<std::int64_t> quota_of_group(const std::string& folder) {
+  const std::string text = read_file(folder + "/cpu.max")
+                               .value_or(read_line(folder + "/cpu.cfs_quota_us") + " " +
+                                         read_line(folder + "/cpu.cfs_period_us"));
+  std::string_view rest = text;
+  const auto quota = parse_number<std::int64_t>(cut_word(rest));  // or `max`, or -1
+  const auto period = parse_number<std::int64_t>(cut_word(rest));
+  if (!quota || *quota <= 0 || !period || *period <= 0) return std::nullopt;
+  return std::max<std::int64_t>(1, *quota / *period);
+}
+
+/// The same of all control groups of this process, and of those above them.
 std::optional<std::int64_t> quota_of_cores() {
-  const std::string groups = read_file("/proc/self/cgroup").value_or("");
-  const std::size_t at = groups.find("0::/");
-  if (at == groups.npos) return std::nullopt;
   std::optional<std::int64_t> least;
-  std::filesystem::path group = groups.substr(at + 3, groups.find('\n', at) - at - 3);
-  for (;; group = group.parent_path()) {
-    const std::string text = read_file("/sys/fs/cgroup" + group.string() + "/cpu.max").value_or("");
-    std::string_view rest = text;
-    const auto quota = parse_number<std::int64_t>(cut_word(rest));  // or `max`
-    const auto period = parse_number<std::int64_t>(cut_word(rest));
-    if (quota && period && *period > 0) {
-      const std::int64_t cores = std::max<std::int64_t>(1, *quota / *period);
-      least = std::min(least.value_or(cores), cores);
+  const std::string groups = read_file("/proc/self/cgroup").value_or("");
+  for (std::string_view rest = groups; !rest.empty();) {
+    std::string_view line = cut_line(rest);  // `0::/a/group`, or `5:cpu,cpuacct:/a/group`
+    line.remove_prefix(std::min(line.find(':') + 1, line.size()));
+    const std::string kinds = "," + std::string(line.substr(0, line.find(':'))) + ",";
+    line.remove_prefix(std::min(line.find(':') + 1, line.size()));
+    const bool is_second = kinds == ",,";
+    if ((!is_second && kinds.find(",cpu,") == kinds.npos) || !line.starts_with('/')) continue;
+    const std::string top = is_second ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu";
+    for (std::filesystem::path group = line;; group = group.parent_path()) {
+      const auto cores = quota_of_group(top + group.string());
+      if (cores) least = std::min(least.value_or(*cores), *cores);
+      if (group == "/") break;
     }
-    if (group == "/") return least;
   }
+  return least;
 }
 
 std::int64_t count_cores() {
@@ -96,6 +111,24 @@ std::int64_t memory_of(std::string_view wanted) {
       return parse_number<std::int64_t>(cut_word(line)).value_or(0) * 1024;
   }
   return 0;
+}
+
+/// `127.0.1.1` if /etc/hosts leads this machine's own name there; else empty. By such an address no
+/// other machine reaches it.
+std::string loopback_of_own_name() {
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0) return {};
+  const std::string text = read_file("/etc/hosts").value_or("");
+  for (std::string_view rest = text; !rest.empty();) {
+    std::string_view line = cut_line(rest);
+    line = line.substr(0, line.find('#'));
+    const std::string_view address = cut_word(line);
+    for (std::string_view word = cut_word(line); !word.empty(); word = cut_word(line)) {
+      if (word != name.data()) continue;
+      return address.starts_with("127.") ? std::string(address) : "";
+    }
+  }
+  return {};
 }
 
 /// `tmux 3.3a` of a tmux that takes screen's place.
@@ -132,6 +165,7 @@ Survey survey_host(const std::string& code) {
   survey.screen = version_of("screen");
   survey.tmux = find_tmux();
   survey.rsync = version_of("rsync");
+  survey.own_name = loopback_of_own_name();
   survey.free_memory = memory_of("MemAvailable:");
   survey.free_code = free_bytes_of(code);
   survey.free_home = free_bytes_of(expand_home("~"));

@@ -110,7 +110,7 @@ std::string find_full_disk(const std::vector<std::string>& paths) {
   for (const std::string& path : paths) {
     struct statvfs disk;
     if (path.empty() || ::statvfs(path.c_str(), &disk) != 0 || disk.f_blocks == 0) continue;
-    if (free_bytes(disk) >= kFull) continue;
+    if (free_bytes(disk) >= kFull && free_inodes(disk).value_or(1) > 0) continue;
     char* real = ::realpath(path.c_str(), nullptr);
     const std::string at = mount_point(real != nullptr ? real : path);
     std::free(real);

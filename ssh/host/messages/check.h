@@ -103,12 +103,14 @@ struct Survey {
   std::string screen;
   std::string tmux;  ///< only if it replaces screen
   std::string rsync;
+  std::string own_name;  ///< the loopback address that /etc/hosts gives the host's name; or empty
   std::int64_t free_memory = 0;
   std::int64_t free_code = 0;  ///< on the disk of the code folder
   std::int64_t free_home = 0;
 
   void fields(auto visit) {
-    visit(user, shell, system, bash, screen, tmux, rsync, free_memory, free_code, free_home);
+    visit(user, shell, system, bash, screen, tmux, rsync, own_name, free_memory, free_code,
+          free_home);
   }
 };
 
@@ -117,8 +119,10 @@ struct CheckReply {
   std::string host;  ///< its identity, as identify_host() writes it
   ProgramLacks lacks;
   bool is_home_read_only = false;  ///< nothing can be written to ~/.dtool
-  std::string missing_code;        ///< the code folder that should exist but does not; or empty
-  std::string stranger;  ///< which other user decides what is in the run's folders; or empty
+  std::optional<std::uint32_t> few_inodes =
+      {};                    ///< so many more files are possible there: too few for a run
+  std::string missing_code;  ///< the code folder that should exist but does not; or empty
+  std::string stranger;      ///< which other user decides what is in the run's folders; or empty
   bool lacks_torchrun = false;
   std::string environment;            ///< `NAME=VALUE` lines, answers of the request's bash
   bool is_environment_ready = false;  ///< that bash ran to its end
@@ -144,10 +148,10 @@ struct CheckReply {
   std::optional<Survey> survey;
 
   void fields(auto visit) {
-    visit(host, lacks, is_home_read_only, missing_code, stranger, lacks_torchrun, environment,
-          is_environment_ready, trainer, trainer_version, is_trainer_fit, missing_libraries,
-          processor, libc, pytorch, experiment_fault, hardware, gpus, gpu_lack, is_port_taken,
-          lacks_port, port, coordinator_port, address, logout_kills, runs, survey);
+    visit(host, lacks, is_home_read_only, few_inodes, missing_code, stranger, lacks_torchrun,
+          environment, is_environment_ready, trainer, trainer_version, is_trainer_fit,
+          missing_libraries, processor, libc, pytorch, experiment_fault, hardware, gpus, gpu_lack,
+          is_port_taken, lacks_port, port, coordinator_port, address, logout_kills, runs, survey);
   }
 };
 

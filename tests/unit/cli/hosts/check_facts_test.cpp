@@ -41,6 +41,19 @@ Fact find(const Facts& facts, const std::string& name) {
   return {};
 }
 
+TEST(CheckFacts, AHostWhoseNameLeadsToItselfAloneIsNamedWhereThereAreOthers) {
+  host::Survey survey;
+  survey.own_name = "127.0.1.1";
+  const Checked checked = surveyed(survey);
+  Needs needs;
+  needs.machines = 2;
+  const Fact fact = find(facts_of(checked, needs, 0, ""), "own name");
+  EXPECT_EQ(fact.value, "the host's own name is 127.0.1.1 in its /etc/hosts");
+  EXPECT_EQ(fact.verdict, Verdict::warning);
+  needs.machines = 1;
+  for (const Fact& each : facts_of(checked, needs, 0, "")) EXPECT_NE(each.name, "own name");
+}
+
 TEST(CheckFacts, WhatHostsShareStandsOnce) {
   const auto folded = fold_facts(some_hosts(), {{{"bash", "5"}}, {{"bash", "5"}}, {{"bash", "5"}}});
   ASSERT_EQ(folded.size(), 1u);

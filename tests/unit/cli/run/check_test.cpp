@@ -117,6 +117,14 @@ TEST(RunCheck, WhatTheEnvironmentsScriptAnswersIsNamed) {
   EXPECT_EQ(checked.lacks.at(1).hint, "load it");
 }
 
+TEST(RunCheck, TooFewInodesAreNamed) {
+  host::CheckReply reply = some_reply();
+  reply.is_home_read_only = true;  // as it seems then
+  reply.few_inodes = 0;
+  EXPECT_EQ(judged(reply).result.error, "the disk of ~/.dtool has inodes for only 0 more files");
+  EXPECT_NE(judged(reply).result.hint.find("df -i"), std::string::npos);
+}
+
 TEST(RunCheck, AMissingCodeFolderIsNamed) {
   host::CheckReply reply = some_reply();
   reply.missing_code = "/root/code";

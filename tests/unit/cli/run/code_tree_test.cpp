@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "cli/action.h"
+#include "tests/unit/git.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::cli {
@@ -101,6 +102,58 @@ TEST_F(CodeTree, LeavesOutFilesWithSecrets) {
   const std::vector<std::string> secrets = {".env", "./sub/../sub/s[1]*", "../outside"};
   EXPECT_EQ(read_code_tree({.output_dir = "out", .secrets = secrets}).files,
             (std::vector<std::string>{"a.py", "sub/.env", "sub/s1x"}));
+}
+
+TEST_F(CodeTree, IsToldWithItsLargestPartsIfItIsLarge) {
+  const auto note = [] { return note_on_size(read_code_tree({.output_dir = "out"})); };
+  if (!tests::prepare_git()) GTEST_SKIP() << "git is not there";
+  stand_in(home.path() / "p");
+  home.write("p/train.py", "pass");
+  fs::resize_file(home.write("p/data/images", ""), 15'000'000);
+  EXPECT_EQ(note(), "");
+  fs::resize_file(home.write("p/old run/log", ""), 6'500'000);
+  EXPECT_EQ(note(),
+            "the code has 21.5 MB: data 15.0 MB, old run 6.5 MB, train.py 0.0 MB; data goes with "
+            "--data, and --exclude leaves it out");
+  tests::git_in(home.path() / "p", {"init"});
+  EXPECT_EQ(note(), "") << "what git knows is code up to 100 MB";
+  fs::resize_file(home.path() / "p/data/images", 95'000'000);
+  EXPECT_EQ(note().substr(0, 44), "the code has 101.5 MB: data 95.0 MB, old run");
+}
+
+TEST_F(CodeTree, GetsANoteOnWhatDoesNotCount) {
+  using Notes = std::vector<std::string>;
+  const auto notes = [](const std::vector<std::string>& excludes) {
+    return notes_on_tree(read_code_tree({.excludes = excludes, .output_dir = "out"}), excludes);
+  };
+  stand_in(home.path() / "p");
+  home.write("p/train.py", "pass");
+  home.write("p/skip/x", "");
+  EXPECT_EQ(notes({"skip/"}), Notes{});
+  EXPECT_EQ(notes({"skip/", "chekpoints/"}),
+            Notes{"--exclude chekpoints/ matches nothing that would be sent"});
+  home.write("p/.gitignore", "*.log");
+  EXPECT_EQ(notes({}), Notes{"the .gitignore here does not count, since the folder is no git "
+                             "checkout; git init makes it one"});
+  if (!tests::prepare_git()) GTEST_SKIP() << "git is not there";
+  tests::git_in(home.path() / "p", {"init"});
+  EXPECT_EQ(notes({}), Notes{});
+}
+
+TEST_F(CodeTree, GetsANoteOnPointersOfGitLfs) {
+  const auto notes = [] { return notes_on_tree(read_code_tree({.output_dir = "out"}), {}); };
+  const std::string pointer =
+      "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n";
+  stand_in(home.path() / "p");
+  home.write("p/model.pt", pointer);
+  EXPECT_TRUE(notes().empty()) << "nothing says that LFS is used";
+  home.write("p/.gitattributes", "*.pt filter=lfs");
+  EXPECT_EQ(notes(), std::vector<std::string>{"model.pt is a pointer of Git LFS in place of the "
+                                              "file; git lfs pull brings it"});
+  home.write("p/sub/other.pt", pointer);
+  home.write("p/whole.pt", pointer + std::string(2000, 'x'));
+  EXPECT_EQ(notes(), std::vector<std::string>{"model.pt and 1 others are pointers of Git LFS in "
+                                              "place of the file; git lfs pull brings it"});
 }
 
 }  // namespace
