@@ -33,7 +33,8 @@ keep_rank_logs() {
     'if [ -n "$python" ]; then export PYTHON_EXEC="$python"; else unset PYTHON_EXEC; python=$(tr "\0" "\n" < "/proc/$PPID/cmdline" | head -n 1); fi' \
     'unset DTOOL_PYTHON_EXEC' 'if [ -w "$folder" ] && command -v tee > /dev/null && mkfifo "$pipe"; then' \
     "  (trap '' HUP INT TERM USR1 USR2; exec tee -a -- \"\$folder/r\$RANK$again.log\" < \"\$pipe\") &" \
-    '  exec > "$pipe" 2>&1' '  rm -f "$pipe"' 'fi' 'exec "${python:-python3}" "$@"' > "$own" && chmod +x "$own" || rm -f "$own"
+    '  exec > "$pipe" 2>&1' '  rm -f "$pipe"' 'fi' 'exec "${python:-python3}" "$@"' > "$own" && chmod +x "$own"
+  true  # where it is not whole, or may not be executed, torchrun starts its Python
 }
 
 # Hears the first failure in what torchrun says, notes it in $1 and tells $2.

@@ -111,7 +111,9 @@ TEST(Rsync, AFullDiskIsNamedAndNotWhatFollowsFromIt) {
   EXPECT_EQ(result.error,
             "rsync failed with exit code 11: [receiver] write failed on \"/d/a\": No space left on "
             "device (28)");
-  EXPECT_EQ(result.hint, "free some space there");
+  EXPECT_EQ(
+      result.hint,
+      "free some space there; if df -h shows enough, df -i shows that its inodes are used up");
 }
 
 TEST(Rsync, AnRsyncThatPrintsSomethingElseIsExplained) {

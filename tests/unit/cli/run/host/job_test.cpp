@@ -133,6 +133,8 @@ TEST_F(JobTest, TorchrunsWordIsCorrectedIfItNamesAVictim) {
   EXPECT_EQ(folder_.read("first_failure"), "3\n");
   folder_.write("first_failure", "mpirun\n");
   EXPECT_EQ(read_first_failure(".", 0), "mpirun");
+  folder_.write("first_failure", "dtool's own process for rank 2\n");
+  EXPECT_EQ(read_first_failure(".", 0), "dtool's own process for rank 2");
 }
 
 }  // namespace
