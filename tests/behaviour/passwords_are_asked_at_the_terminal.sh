@@ -26,7 +26,7 @@ fault restart-sshd h3 -o UsePAM=yes -o PasswordAuthentication=no -o KbdInteracti
 # the signal that it names is sent. Says what the terminal showed, and gives the command's exit code.
 cat >"$work/typist" <<'END'
 #!/usr/bin/python3
-import os, pty, re, signal, sys, termios
+import os, pty, re, signal, sys, termios, time
 pattern, rest = sys.argv[1], sys.argv[2:]
 answers, command = rest[:rest.index('--')], rest[rest.index('--') + 1:]
 pid, fd = pty.fork()
@@ -41,6 +41,7 @@ while True:
     if match and answers:
         at += match.end()
         answer = answers.pop(0)
+        if answer.startswith('later '): time.sleep(5); answer = answer[6:]
         if answer.startswith('SIG'): os.kill(pid, getattr(signal, answer))
         elif answer == '^C': os.write(fd, b'\x03')
         else: os.write(fd, answer.encode() + b'\n')
@@ -61,6 +62,10 @@ expect_output 'h1: lab-.*-1'
 expect_output 'h3: lab-.*-3'
 expect_no_output 'sesame'
 no_program_is_left || fail "an ssh is left: $(programs)"
+
+# While a question stands there, no line of progress is drawn over it.
+expect_exit 0 types 'asks: .*assword: ' 'later open sesame' -- "$DTOOL" command --ssh_program ssh --runs_on h1 --command 'hostname'
+expect_no_output 'waiting for'
 
 # Once for all whose user and prompt are the same.
 expect_exit 0 types 'asks: .*assword: ' 'open sesame' -- "$DTOOL" command --ssh_program ssh --ask once --runs_on h1,h2 --command 'hostname'
