@@ -133,7 +133,7 @@ void Fleet::watch_silence(FleetRound& round) {
     std::vector<std::size_t> waiting;
     for (std::size_t i = 0; i < round.tasks.size(); ++i)
       if (round.begun[i] && !round.is_answered[i]) waiting.push_back(round.tasks[i].host);
-    if (Clock::now() - told >= kSilence && !links_->is_asking())
+    if (Clock::now() - told >= kSilence)
       tell(round, [&waiting](Events& events) { events.on_silence(waiting); });
     round.told = told;
     watch_silence(round);

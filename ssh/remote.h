@@ -158,8 +158,8 @@ struct Events {
   }
   /// The host's answer: the result of its last task. Comes once for each.
   virtual void on_result(std::size_t /*host*/, const HostResult& /*result*/) {}
-  /// Nothing was told for 3 s, and the user is not being asked: these hosts have begun and have not
-  /// answered. Comes again each second.
+  /// Nothing was told for 3 s: these hosts have begun and have not answered. Comes again each
+  /// second.
   virtual void on_silence(const std::vector<std::size_t>& /*waiting*/) {}
   /// The first SIGINT or SIGTERM came; `running` hosts have not answered.
   virtual void on_interrupt(const std::vector<std::size_t>& /*running*/) {}

@@ -33,8 +33,6 @@ class HostLinks {
 
   /// From now on no connection is opened over `ssh`, and the user is asked nothing.
   void interrupt() { masters_.interrupt(); }
-  /// Whether the user is being asked something on the terminal.
-  bool is_asking() const { return masters_.is_asking(); }
   /// Leaves the connections over `ssh` open for later commands, if connections are kept.
   void leave_masters() { masters_.leave_to_later(); }
 

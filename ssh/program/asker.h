@@ -41,8 +41,6 @@ class Asker {
 
   /// Asks no more questions.
   void stop() { is_stopped_ = true; }
-  /// Whether a question stands on the terminal.
-  bool is_asking() const { return is_busy_; }
 
  private:
   class Turn;

@@ -48,8 +48,6 @@ class Masters {
   /// From now on opens nothing and asks nothing; ends the connections that are being opened.
   void interrupt();
 
-  bool is_asking() const { return asker_.is_asking(); }
-
   /// Leaves this process's connections to later commands, if connections are kept.
   void leave_to_later() { is_left_ = true; }
 

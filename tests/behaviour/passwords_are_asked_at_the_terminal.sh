@@ -64,7 +64,7 @@ expect_no_output 'sesame'
 no_program_is_left || fail "an ssh is left: $(programs)"
 
 # While a question stands there, no line of progress is drawn over it.
-expect_exit 0 types 'asks: .*assword: ' 'later open sesame' -- "$DTOOL" command --ssh_program ssh --runs_on h1 --command 'hostname'
+expect_exit 0 types 'asks: .*assword: ' 'later open sesame' -- bash -c 'stty cols 100 rows 30; exec "$@"' bash "$DTOOL" check --no_trainer --ssh_program ssh --runs_on h1
 expect_no_output 'waiting for'
 
 # Once for all whose user and prompt are the same.
