@@ -195,6 +195,8 @@ end_isolated() {
   if ((${#pids[@]})); then
     hold_network_spaces
     kill -KILL "${pids[@]}" 2>/dev/null || true
+  else
+    rm -f "$folder/network_spaces"  # of an end that was cut short: the numbers may be another lab's by now
   fi
   end_processes_in_lab
   let_network_spaces_go
