@@ -6,9 +6,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cstring>
+#include <iterator>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -44,19 +45,56 @@ std::vector<std::string> subcommands_of(const CLI::App& app) {
   return names;
 }
 
-/// Flags of other launchers, by the dtool flag or the words that have their part.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kOthersFlags = {{
-    {"--nnodes", "the hosts decide how many machines there are: --runs_on"},
-    {"--num_machines", "the hosts decide how many machines there are: --runs_on"},
-    {"--node_rank", "dtool gives each machine its number, in the order of --runs_on"},
-    {"--machine_rank", "dtool gives each machine its number, in the order of --runs_on"},
-    {"--master_addr", "rank 0 is on the first host; --distributed_ip_and_port chooses its address"},
-    {"--master_port", "dtool takes a free port; --distributed_ip_and_port chooses one"},
-}};
+/// A word of another program, and the hint at what has its part here.
+struct OthersWord {
+  std::string_view word;
+  std::string_view ours;  ///< the hint is for commands that have this flag
+  std::string_view hint;
+};
+
+constexpr std::string_view kHostsDecide = "the hosts decide how many machines there are: --runs_on";
+constexpr std::string_view kOrderDecides =
+    "dtool gives each machine its number, in the order of --runs_on";
+constexpr std::string_view kProcesses = "--nproc_per_node says how many processes each machine has";
+constexpr std::string_view kHosts = "hosts go after --runs_on, or with a file after --hostfile";
+
+/// Flags of torchrun, mpirun, Slurm and tail.
+constexpr OthersWord kOthersFlags[] = {
+    {"--nnodes", "--runs_on", kHostsDecide},
+    {"--nodes", "--runs_on", kHostsDecide},
+    {"-N", "--runs_on", kHostsDecide},
+    {"--num_machines", "--runs_on", kHostsDecide},
+    {"--node_rank", "--runs_on", kOrderDecides},
+    {"--machine_rank", "--runs_on", kOrderDecides},
+    {"--master_addr", "--runs_on",
+     "rank 0 is on the first host; --distributed_ip_and_port chooses its address"},
+    {"--master_port", "--runs_on",
+     "dtool takes a free port; --distributed_ip_and_port chooses one"},
+    {"-n", "--nproc_per_node", kProcesses},
+    {"--ntasks", "--nproc_per_node", kProcesses},
+    {"--ntasks_per_node", "--nproc_per_node", kProcesses},
+    {"--num_processes", "--nproc_per_node", kProcesses},
+    {"-H", "--runs_on", kHosts},
+    {"--host", "--runs_on", kHosts},
+    {"--hosts", "--runs_on", kHosts},
+    {"-n", "--tail", "did you mean --tail?"},
+};
+
+/// Commands of other programs, by dtool's own.
+constexpr std::pair<std::string_view, std::string_view> kOthersCommands[] = {
+    {"ls", "list"},      {"ps", "status"},         {"stop", "kill"},    {"cancel", "kill"},
+    {"start", "run"},    {"train", "run"},         {"launch", "run"},   {"mpirun", "run"},
+    {"torchrun", "run"}, {"srun", "run"},          {"sbatch", "run"},   {"exec", "command"},
+    {"ssh", "command"},  {"scp", "copy"},          {"rsync", "copy"},   {"resume", "run --resume"},
+    {"setup", "config"}, {"version", "--version"}, {"-v", "--version"}, {"-V", "--version"},
+};
 
 UsageError unknown_word(const CLI::App& app, const std::string& word,
                         const std::vector<std::string>& known, const std::string& kind) {
-  auto meant = killfiles::nearest(word, known);
+  std::optional<std::string> meant = killfiles::nearest(word, known);
+  const auto others =
+      std::ranges::find(kOthersCommands, word, [](const auto& pair) { return pair.first; });
+  if (app.get_parent() == nullptr && others != std::end(kOthersCommands)) meant = others->second;
   const auto is_longer = [&word](const std::string& each) { return each.starts_with(word); };
   if (!meant && std::ranges::count_if(known, is_longer) == 1)
     meant = *std::ranges::find_if(known, is_longer);
@@ -84,6 +122,9 @@ std::string hint_at_words(const CLI::App& command, const std::vector<std::string
   if (given != nullptr && given->count() == 0)
     return fmt::format("the command line goes after --command, in quotes: --command '{}'; {}", line,
                        all);
+  const CLI::Option* script = command.get_option_no_throw("--config_script");
+  if (script != nullptr && script->count() == 0)
+    return fmt::format("the script goes after --config_script: --config_script {}; {}", line, all);
   const CLI::Option* hosts = command.get_option_no_throw("--runs_on");
   if (hosts != nullptr && hosts->count() == 0)
     return fmt::format("hosts go after --runs_on, and are joined by commas: {} --runs_on {}; {}",
@@ -114,11 +155,12 @@ UsageError unexpected(const CLI::App& app, const std::vector<std::string>& words
     return UsageError(fmt::format("{} stands before the command", name),
                       fmt::format("flags follow it: {} {}", name_in_full(chosen), name));
   }
-  const auto other =
-      std::ranges::find(kOthersFlags, name, &std::pair<std::string_view, std::string_view>::first);
-  if (other != kOthersFlags.end() && chosen.get_option_no_throw("--runs_on") != nullptr)
+  const auto other = std::ranges::find_if(kOthersFlags, [&](const OthersWord& each) {
+    return each.word == name && chosen.get_option_no_throw(std::string(each.ours)) != nullptr;
+  });
+  if (other != std::end(kOthersFlags))
     return UsageError(fmt::format("{} is not a flag of {}", name, name_in_full(chosen)),
-                      std::string(other->second));
+                      std::string(other->hint));
   return unknown_word(app, name, flags_of(app), "flag");
 }
 

@@ -197,7 +197,7 @@ Listed find(const fs::path& folder, std::string_view text, const Narrow& narrow,
   if (std::optional<Listed> run = require_one(std::move(found), text)) return *run;
   const auto meant = nearest_beginning(text, names);
   const std::string hint = meant          ? fmt::format("\nhint: did you mean {}?", *meant)
-                           : runs.empty() ? ""
+                           : runs.empty() ? "\nhint: dtool run starts one"
                                           : "\nhint: these runs are recorded: " + join_names(runs);
   throw std::invalid_argument(
       fmt::format("no run '{}' is recorded in {}{}", text, folder.string(), hint));

@@ -35,7 +35,11 @@ void require_name(std::string_view name, std::string_view text) {
   if (name.front() == '-') refuse(text, "a host name does not begin with '-'");
   for (const char c : name) {
     if (c == '[' || c == ']') refuse(text, fmt::format("'{}' has no partner", c));
-    if (c == ' ') refuse(text, "a host name does not hold ' '\nhint: hosts are joined by commas");
+    if (c == ' ' || c == ';')
+      refuse(text,
+             fmt::format("a host name does not hold '{}'\nhint: hosts are joined by commas", c));
+    if (c == '/')
+      refuse(text, "a host name does not hold '/'\nhint: a file of hosts goes after --hostfile");
     if (!stands_in_a_name(c)) refuse(text, fmt::format("a host name does not hold '{}'", c));
   }
 }

@@ -481,6 +481,7 @@ if(DTOOL_TESTS)
       logs_are_one_text
       man_pages_are_well_formed
       mistakes_in_commands_start_nothing
+      frequent_mistakes_are_named_with_a_hint
       mpi_programs_speak_to_each_other
       mpirun_starts_every_rank
       mpirun_takes_the_network_between_the_hosts

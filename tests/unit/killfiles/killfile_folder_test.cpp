@@ -191,7 +191,8 @@ TEST_F(KillfileFolderTest, NamesTheCandidatesOrTheRecordedRuns) {
 }
 
 TEST_F(KillfileFolderTest, SaysSoWhereNothingIsRecorded) {
-  EXPECT_EQ(find_fault("x"), "no run 'x' is recorded in " + folder().string());
+  EXPECT_EQ(find_fault("x"),
+            "no run 'x' is recorded in " + folder().string() + "\nhint: dtool run starts one");
 }
 
 TEST_F(KillfileFolderTest, FindsFilesWithoutARunIdByTheirName) {

@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# A table of the mistakes that users make most: each ends with its exit code, and names the cause and what to do.
+# No host is needed: a command that is refused here has reached none.
+source "$(dirname "$0")/harness.sh"
+
+mkdir folder
+: >empty
+printf 'echo hello\n' >hello.sh
+printf 'h1 4\n' >words
+printf 'h1 slots=two\n' >slots
+printf 'h1,h2\n' >commas
+printf '[gpu]\nh1\n' >inventory
+
+rows=0
+while IFS='|' read -r line code cause hint; do
+  [[ -n $line && $line != '#'* ]] || continue
+  eval "words=($line)"
+  expect_exit "${code// /}" timeout 20 "$DTOOL" "${words[@]}"
+  for part in "$cause" "$hint"; do
+    read -r part <<<"$part"
+    grep -qF -- "$part" "$err" || fail "dtool $line: its message lacks: $part"
+  done
+  expect_equal '' "$(cat "$out")"
+  ((rows += 1))
+done <<'END'
+# command line | exit code | cause | hint
+
+# Words of other programs.
+ls | 2 | ls is not a command of dtool | did you mean list?
+ps | 2 | ps is not a command of dtool | did you mean status?
+stop | 2 | stop is not a command | did you mean kill?
+start | 2 | start is not a command | did you mean run?
+train | 2 | train is not a command | did you mean run?
+mpirun -np 2 x | 2 | mpirun is not a command | did you mean run?
+srun -N 2 x | 2 | srun is not a command | did you mean run?
+torchrun train.py | 2 | torchrun is not a command | did you mean run?
+version | 2 | version is not a command | did you mean --version?
+-v | 2 | -v is not a flag of dtool | did you mean --version?
+log | 2 | log is not a command | did you mean logs?
+--verbose | 2 | --verbose is not a flag of dtool | dtool --help lists all
+run -n 3 -- true | 2 | -n is not a flag of dtool run | --nproc_per_node
+run -N 2 -- true | 2 | -N is not a flag of dtool run | --runs_on
+run -H h1,h2 -- true | 2 | -H is not a flag of dtool run | --runs_on
+run --ntasks 3 -- true | 2 | --ntasks is not a flag | --nproc_per_node
+run --nnodes 2 -- true | 2 | --nnodes is not a flag | --runs_on
+run --node_rank 1 -- true | 2 | --node_rank is not a flag | in the order of --runs_on
+run --master_port 29500 -- true | 2 | --master_port is not a flag | --distributed_ip_and_port
+logs -n 5 | 2 | -n is not a flag of dtool logs | did you mean --tail?
+
+# What a run is.
+run torchrun train.py | 2 | does not expect the word train.py | dtool run -- torchrun train.py
+run -- 'python train.py --lr 0.1' | 2 | is one word, and names no program | without the quotes: -- python train.py --lr 0.1
+run -- bash absent.sh | 2 | absent.sh is not in this folder | --no_sync
+run hello.sh | 2 | hello.sh is a program | dtool run -- bash hello.sh
+run digit | 2 | there is no experiment digit | did you mean 'digits'?
+run digits --config_kwargs '{epochs:3}' | 2 | --config_kwargs: parse error | quote it for the shell
+run digits --config_kwargs 'train.epochs=3' | 2 | --config_kwargs: parse error | '{"train":{"epochs":3}}'
+run digits --config_kwargs '{"train":{"epoch":3}}' | 2 | unknown key 'train.epoch' | did you mean 'epochs'?
+run digits --distributed_ip_and_port 29500 | 2 | wants IP:PORT or auto, not 29500 | from 1 to 65535
+run digits --distributed_ip_and_port auto:70000 | 2 | not auto:70000 | from 1 to 65535
+run digits --seed one | 2 | --seed: 'one' is not a whole number | dtool run --help
+run digits --max_restarts yes | 2 | --max_restarts: 'yes' is not a whole number | dtool run --help
+run digits --launcher slrum | 2 | 'slrum' is not one of ssh, slurm, gridengine, mpi | dtool run --help
+run digits --env_activate_path /no/such | 2 | there is no file /no/such | dtool config runs a script
+run digits --resume nothing | 2 | digits was named, too | leave it out
+
+# Hosts.
+command uptime | 2 | does not expect the word uptime | --command 'uptime'
+command --runs_on h1 h2 --command x | 2 | does not expect the word h2 | hosts are joined by commas
+command --runs_on 'h1 h2' --command x | 2 | does not hold ' ' | hosts are joined by commas
+command --runs_on 'h1;h2' --command x | 2 | does not hold ';' | hosts are joined by commas
+command --runs_on ./hosts --command x | 2 | does not hold '/' | --hostfile
+command --runs_on @gpus --command x | 2 | no group @gpus | hint:
+command --hostfile words --command x | 2 | unknown key '4' | slots=N
+command --hostfile commas --command x | 2 | 'h1,h2' is not one host | ranges and commas are for --runs_on
+command --hostfile inventory --command x | 2 | an Ansible inventory | [groups] of dtool.toml
+command --runs_on nosuch.invalid --command x | 1 | cannot resolve nosuch.invalid | check the spelling
+command | 2 | no run is recorded | --runs_on names hosts
+trust | 2 | no hosts were named | --runs_on names them
+install | 2 | no hosts were named | --runs_on names them
+trust h1 | 2 | does not expect the word h1 | dtool trust --runs_on h1
+check h1 | 2 | does not expect the word h1 | dtool check --runs_on h1
+config | 2 | there is nothing to do | --config_script names a script
+config hello.sh | 2 | does not expect the word hello.sh | --config_script hello.sh
+
+# Runs that are not there.
+status nothing | 2 | no run 'nothing' is recorded | dtool run starts one
+logs nothing | 2 | no run 'nothing' is recorded | dtool run starts one
+rerun nothing | 2 | no run is recorded | dtool run starts one
+run --resume nothing | 2 | no run is recorded | dtool run starts one
+show a b | 2 | does not expect the word b | dtool show --help
+diff | 2 | RUN is required | dtool diff --help
+diff a | 2 | 1 was named | dtool list shows the runs
+rerun | 2 | RUN is required | dtool rerun --help
+
+# Values.
+logs --tail ten | 2 | --tail: 'ten' is not a whole number | dtool logs --help
+plot --size big | 2 | 'big' is no WIDTHxHEIGHT | dtool plot --help
+plot --y_axis logarithm | 2 | is not one of auto, linear, log | dtool plot --help
+fetch digits --only | 2 | --only wants a value | dtool fetch --help
+completion tcsh | 2 | 'tcsh' is not one of bash, zsh, fish | dtool completion --help
+completion | 2 | SHELL is required | dtool completion --help
+copy | 2 | PATH is required | dtool copy --help
+copy folder | 2 | where to copy folder is not said | the last word is a folder
+copy folder sets | 2 | no hosts were named | --runs_on names them
+END
+((rows >= 60)) || fail "rows of the table: $rows"
+expect_no_file "$HOME/.dtool/killfiles"
