@@ -522,6 +522,7 @@ if(DTOOL_TESTS)
       three_hosts_train_mnist
       torchrun_starts_the_ranks_of_a_script
       trust_adds_unknown_keys_after_a_yes
+      tables_fit_a_terminal_of_80_columns
       tutorial_commands_work
       unknown_hosts_are_trusted_with_one_command
       what_libssh_cannot_do_openssh_does

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# On a terminal of 80 columns no line of a table is longer, with long names of runs and wide characters in what a program prints.
+source "$(dirname "$0")/harness.sh"
+needs_program script
+
+at_end 'dtool kill --all --delete >"$work/killed" 2>&1 || true'
+wide=$(printf '日本語%.0s' {1..30})
+expect_exit 0 dtool run --extra_tag a_tag_that_a_user_makes_rather_long_too --no_sync -- bash -c "echo $wide; sleep 600"
+expect_exit 0 dtool run --extra_tag short --no_sync -- bash -c "echo $wide; sleep 600"
+
+# $1: dtool's words, whose table goes to a terminal. Prints lines that are too long,.
+fits() {
+  script -qec "stty cols 80 rows 24; '$DTOOL' $1 2>'$work/said'" /dev/null </dev/null >"$work/table" || true
+  expect_equal '' "$(python3 - "$work/table" <<'END'
+import re, sys, unicodedata
+lines = open(sys.argv[1], encoding='utf-8').read().split('\n')
+for line in lines:
+    line = re.sub(r'\x1b\[[0-9;?]*[A-Za-z]', '', line).rstrip('\r')
+    if sum(2 if unicodedata.east_asian_width(c) in 'WF' else 1 for c in line) > 80 and not re.match(r'\S+: running on', line):  # the headline is text
+        print(line)
+if len(lines) < 3:
+    print('no table:', lines)
+END
+)"
+}
+eventually 20 eval "dtool status short | grep -q 日本語"
+fits 'status short'
+grep -q 日本 "$work/table" || fail "the row lacks the last line: $(cat "$work/table")"
+fits list
+fits 'list --state'
+fits 'check --runs_on local'
