@@ -83,6 +83,7 @@ if(DTOOL_TESTS)
     tests/unit/killfiles/toml_bytes_test.cpp
     tests/unit/killfiles/version_test.cpp
     tests/unit/killfiles/whole_file_test.cpp
+    tests/unit/disk_steps.cpp
     tests/unit/main.cpp
     tests/unit/ssh/config/client_config_peer_test.cpp
     tests/unit/ssh/config/client_config_test.cpp
@@ -95,6 +96,7 @@ if(DTOOL_TESTS)
     tests/unit/ssh/host/explaining_line_test.cpp
     tests/unit/ssh/host/files_test.cpp
     tests/unit/ssh/host/frames_test.cpp
+    tests/unit/ssh/host/kill_test.cpp
     tests/unit/ssh/host/members_test.cpp
     tests/unit/ssh/host/job_files_test.cpp
     tests/unit/ssh/host/process_table_test.cpp

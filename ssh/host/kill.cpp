@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cassert>
 #include <cerrno>
 #include <cstdlib>
 #include <map>
@@ -150,11 +149,7 @@ const std::vector<Member>& Ending::group(Whom whom) {
 }
 
 void Ending::send(int signal, const std::vector<Member>& members) {
-  for (const Member& each : members) {
-    // 0, -1 and 1 would be far more than this run.
-    assert(each.pid > 1 && each.pid != ::getpid());
-    if (find_process(each.pid, each.start)) ::kill(each.pid, signal);
-  }
+  for (const Member& each : members) send_to(each, signal);
 }
 
 void Ending::wait_for_end(Whom whom, milliseconds limit) {

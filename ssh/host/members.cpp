@@ -65,6 +65,12 @@ Sight look_around(const std::function<void(pid_t, const std::string& run_id, uid
   return sight;
 }
 
+void send_to(const Member& member, int signal) {
+  // 0, -1 and 1 would be far more than this run.
+  assert(member.pid > 1 && member.pid != ::getpid());
+  if (find_process(member.pid, member.start)) ::kill(member.pid, signal);
+}
+
 Members MemberFinder::look() {
   return look(look_around());
 }

@@ -38,6 +38,9 @@ struct Member {
   std::uint64_t resident_pages = 0;
 };
 
+/// Sends it the signal, unless it has ended and its pid was given to another process.
+void send_to(const Member& member, int signal);
+
 /// What one look finds.
 struct Members {
   std::vector<Member> living;

@@ -7,6 +7,7 @@
 
 #include <system_error>
 
+#include "tests/unit/disk_steps.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::killfiles {
@@ -36,6 +37,14 @@ TEST(WholeFile, TakesThePlaceOfAnOlderOneAndLeavesNothingElse) {
   write_whole(file, std::string("new\0text", 8));
   EXPECT_EQ(read_whole(file), std::string("new\0text", 8));
   EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()), 1);
+}
+
+TEST(WholeFile, IsOnTheDiskBeforeItHasItsNameAndItsNameBeforeTheCallReturns) {
+  const tests::TemporaryFolder folder;
+  const tests::DiskSteps steps;
+  write_whole(folder.path() / "x", "text");
+  EXPECT_TRUE(steps.are_flushed_before("", "name ", "")) << steps.text();
+  EXPECT_TRUE(steps.text().ends_with("flush " + folder.path().string() + "\n")) << steps.text();
 }
 
 TEST(WholeFile, ThatCannotBeWrittenLeavesTheFolderAsItWas) {

@@ -82,6 +82,18 @@ TEST_F(ListingTest, TheDeltaIsWhatDiffers) {
   EXPECT_TRUE(find_delta(before, before).changed.empty());
 }
 
+TEST_F(ListingTest, AnEditThatKeepsSizeAndTimeIsToldApart) {
+  Entry before = file("a", 1);
+  before.content = "one";
+  Entry now = before;
+  EXPECT_FALSE(find_delta({before}, {now}).hides_edits);
+  now.content = "two";
+  EXPECT_TRUE(find_delta({before}, {now}).hides_edits);
+  EXPECT_EQ(find_delta({before}, {now}).changed.size(), 1U);
+  now.facts = "2 1.0 644 ";
+  EXPECT_FALSE(find_delta({before}, {now}).hides_edits);
+}
+
 TEST_F(ListingTest, AFileThatBecomesAFolderIsSeenAndTheOtherWayRound) {
   const std::vector<Entry> as_file = {file("x", 1)};
   const std::vector<Entry> as_folder = {{"x/", "755"}, file("x/y", 1)};

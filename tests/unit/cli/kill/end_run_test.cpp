@@ -209,6 +209,14 @@ TEST(EndRun, EveryMachineIsAskedForItsOwnSession) {
   EXPECT_EQ(request.state_folders, std::vector<std::string>{killfiles::state_folder("x_1", 1)});
 }
 
+TEST(EndRun, AHostMayTakeTheWholeGraceAndStillAnswer) {
+  FakeRemote remote("h1");
+  Console console;
+  end_run(console, remote, run_on(1), std::chrono::hours(1));
+  EXPECT_GT(remote.asked_options.at(0).timeout, std::chrono::hours(1) + std::chrono::seconds(60));
+  EXPECT_EQ(tests::request_of<host::KillRequest>(remote.input_of(0)).grace_ms, 3'600'000);
+}
+
 TEST(ForgetRun, RemovesTheRunsFolderAloneAndNothingWithoutAnId) {
   const tests::TemporaryFolder folder;
   killfiles::Killfile killfile = run_on(2);

@@ -81,6 +81,22 @@ TEST(Frames, ALengthThatNoMessageMayHaveEndsTheReadingBeforeItIsThere) {
   EXPECT_THROW(reader.next(), BadMessage);
 }
 
+TEST(Frames, AnUnknownKindEndsTheReadingEvenWithoutABody) {
+  FrameReader reader;
+  reader.add(std::string("\0\0\0\0\xff\x7f", 6));
+  EXPECT_THROW(reader.next(), BadMessage);
+}
+
+TEST(Frames, ABodyMayBeAsLongAsItsKindAllowsAndNoByteLonger) {
+  const std::size_t most = longest_body(Kind::fault);
+  FrameReader reader;
+  reader.add(to_frame(Kind::fault, std::string(most, 'x')));
+  EXPECT_EQ(reader.next().value().body.size(), most);
+  EXPECT_THROW(to_frame(Kind::fault, std::string(most + 1, 'x')), BadMessage);
+  reader.add(number_bytes(most + 1, 4) + number_bytes(static_cast<unsigned>(Kind::fault), 2));
+  EXPECT_THROW(reader.next(), BadMessage);
+}
+
 TEST(Messages, ThatEndTooSoonOrTooLateAreRefused) {
   const std::string whole = encode(example());
   for (std::size_t size = 0; size < whole.size(); ++size)

@@ -3,9 +3,16 @@
 #include "ssh/host/members.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <string>
+
+#include "ssh/host/child.h"
 
 namespace dtool::host {
 namespace {
@@ -124,6 +131,40 @@ TEST(Members, ThatAreSparedStayWithTheirChildren) {
   host.add(kOne, kTwo, kOne, "x_1");
   MemberFinder finder({"x_1", {}, {}, {kTwo}});
   EXPECT_TRUE(finder.look(host.sight).living.empty());
+}
+
+TEST(Members, AreSentNoSignalOnceTheirPidIsAnothers) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::pause();
+    ::_exit(0);
+  }
+  const std::uint64_t start = find_process(pid).value().start;
+  send_to({.pid = pid, .start = start + 1}, SIGKILL);
+  send_to({.pid = pid, .start = start}, SIGTERM);
+  int status = 0;
+  ASSERT_EQ(::waitpid(pid, &status, 0), pid);
+  EXPECT_EQ(WTERMSIG(status), SIGTERM);
+}
+
+/// The program that the test below has its own process tree run.
+TEST(Members, DISABLED_StrikesFromWithinItsRun) {
+  MemberFinder finder(run_of(std::getenv("DTOOL_RUN_ID")));
+  finder.strike();
+}
+
+TEST(Members, AStrikeFromWithinTheRunEndsItsOthersButNotThoseAboveIt) {
+  const std::string run_id = "strike_" + std::to_string(::getpid());
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe");
+  // The lower bash is started with the run's id, and so bears it. So does its sleep.
+  const std::string above =
+      "sleep 60 & sleeper=$!; \"$0\" --gtest_also_run_disabled_tests "
+      "--gtest_filter=Members.DISABLED_StrikesFromWithinItsRun >/dev/null || exit 1; "
+      "wait $sleeper; echo \"$?\"";
+  const ChildResult struck = run_program(
+      {"env", "DTOOL_RUN_ID=" + run_id, "bash", "-c", above, self}, std::chrono::seconds(50));
+  EXPECT_EQ(struck.exit_code, 0);
+  EXPECT_EQ(struck.out, "137\n");
 }
 
 TEST(Members, OfAnotherUserNeedMoreThanTheId) {

@@ -56,10 +56,12 @@ class UnpackTest : public testing::Test {
     FrameInput frames(input.get());
     TreeRequest request;
     request.folder = "~/code";
-    request.tree = std::string(64, 'a');
+    request.basis = basis_;
+    request.tree = tree_;
     request.has_package = true;
     request.is_compressed = true;
     request.patience_ms = 1000;
+    request.refuses_foreign = refuses_foreign_;
     const auto reply = answer_tree(request, frames, [](const TreeNews&) {});
     return reply.unpacked.value_or(Unpacked{});
   }
@@ -68,6 +70,9 @@ class UnpackTest : public testing::Test {
     EXPECT_EQ(scratch_.read("precious"), "precious");
   }
 
+  std::string basis_;
+  std::string tree_ = std::string(64, 'a');
+  bool refuses_foreign_ = false;
   tests::TemporaryFolder scratch_;
   tests::TemporaryVariable home_{"HOME", scratch_.path()};
   const fs::path precious_ = scratch_.write("precious", "precious");
@@ -79,6 +84,29 @@ TEST_F(UnpackTest, ATreeCountsAsWholeOnceItsFilesAreOnTheDisk) {
   for (const char* name : {"/a", "/sub/b"})
     EXPECT_TRUE(steps.are_flushed_before(name, "write ", ".whole")) << steps.text();
   EXPECT_TRUE(steps.are_flushed_before(".manifest.new", "name ", ".manifest.new")) << steps.text();
+}
+
+TEST_F(UnpackTest, ATreesFilesAreNamedAsItsOwnBeforeTheyExist) {
+  const tests::DiskSteps steps;
+  unpack(package_of({file("a", "one")}));
+  const std::string text = steps.text();
+  const std::size_t list = text.find(".manifest.new\n", text.find("name "));
+  EXPECT_LT(list, text.find("/a\n", text.find("name "))) << text;
+}
+
+TEST_F(UnpackTest, AForeignFileIsRefusedUnlessItHasTheSameBytes) {
+  unpack(package_of({file("b", "")}));
+  basis_ = tree_;
+  tree_ = std::string(64, 'c');
+  refuses_foreign_ = true;
+  for (const char* there : {"ONE", "one "}) {
+    scratch_.write("code/a", there);
+    const auto unpacked = unpack(package_of({file("a", "one")}));
+    EXPECT_EQ(unpacked.foreign, 1) << there;
+    EXPECT_EQ(scratch_.read("code/a"), there);
+  }
+  scratch_.write("code/a", "one");
+  EXPECT_TRUE(unpack(package_of({file("a", "one")})).is_whole);
 }
 
 TEST_F(UnpackTest, AWholePackageIsInItsPlace) {
