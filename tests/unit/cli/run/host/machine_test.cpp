@@ -25,7 +25,7 @@ struct FakeHost : Effects {
   std::optional<int> wait_for_script(Time) override { return script_end; }
   void end_processes() override {
     ++ended;
-    if (!script_end) script_end = 143;
+    if (!script_end && !outlives_its_end) script_end = 143;
   }
   std::optional<std::chrono::seconds> find_kill() override { return kill; }
   std::string read_first_failure() override { return first_failure; }
@@ -42,6 +42,7 @@ struct FakeHost : Effects {
   void tell(const Report& report) override { reports.push_back(report); }
 
   bool is_too_late = false;
+  bool outlives_its_end = false;  ///< the script does
   std::optional<int> script_end;
   std::optional<std::chrono::seconds> kill;
   std::string first_failure = "3";
@@ -240,6 +241,14 @@ TEST_F(MachineTest, IsEndedWithTheRun) {
   EXPECT_EQ(host_.ended, 1);
   EXPECT_TRUE(host_.files.contains("stopped"));
   EXPECT_EQ(host_.recorded, std::vector<int>{143});
+  EXPECT_TRUE(machine_->is_over());
+}
+
+TEST_F(MachineTest, WhoseScriptOutlivesItsEndCountsAsKilled) {
+  begin();
+  host_.outlives_its_end = true;
+  obey({0, Verb::end, {}, "rank 0 failed"});
+  EXPECT_EQ(host_.recorded, std::vector<int>{137});
   EXPECT_TRUE(machine_->is_over());
 }
 
