@@ -56,7 +56,9 @@ void add_shared_flags(Options& command, RunFlags& flags, const std::string& code
   command.add_flag("--system_site_packages", flags.system_site_packages,
                    "with --environment: the hosts' own Python packages are seen beside it");
   add_environment_flags(command, flags.environment);
-  command.add_option("--code_path,--allenact_path", flags.code_path, code_path).type_name("PATH");
+  command.add_option("--code_path,--allenact_path", flags.code_path, code_path)
+      .check(must_not_be_empty)
+      .type_name("PATH");
   command
       .add_option("--output_dir", flags.output_dir,
                   "a folder for outputs on the hosts (experiment_output, in the code folder)")

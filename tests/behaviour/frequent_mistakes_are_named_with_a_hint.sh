@@ -90,9 +90,9 @@ logs nothing | 2 | no run 'nothing' is recorded | dtool run starts one
 rerun nothing | 2 | no run is recorded | dtool run starts one
 run --resume nothing | 2 | no run is recorded | dtool run starts one
 show a b | 2 | does not expect the word b | dtool show --help
-diff | 2 | RUN is required | dtool diff --help
+diff | 2 | RUN is required | dtool list shows the runs
 diff a | 2 | 1 was named | dtool list shows the runs
-rerun | 2 | RUN is required | dtool rerun --help
+rerun | 2 | RUN is required | dtool list shows the runs
 
 # Values.
 logs --tail ten | 2 | --tail: 'ten' is not a whole number | dtool logs --help
