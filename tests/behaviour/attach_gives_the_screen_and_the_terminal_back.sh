@@ -43,7 +43,7 @@ eventually 5 warns
 pane send-keys C-c
 eventually 5 warns
 sleep 6  # as long as a second one counts as meant
-! warns
+eventually 20 eval '! warns'  # it has gone up with the lines of the program
 pane send-keys C-c
 eventually 5 warns
 expect_process_with "$id"

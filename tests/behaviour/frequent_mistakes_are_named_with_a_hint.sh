@@ -15,6 +15,7 @@ printf '[gpu]\nh1\n' >inventory
 rows=0
 while IFS='|' read -r line code cause hint; do
   [[ -n $line && $line != '#'* ]] || continue
+  words=()
   eval "words=($line)"
   expect_exit "${code// /}" timeout 20 "$DTOOL" "${words[@]}"
   for part in "$cause" "$hint"; do
