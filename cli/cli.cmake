@@ -32,7 +32,7 @@ dtool_embed(${PROJECT_BINARY_DIR}/generated/cli/completion_scripts.h dtool::cli:
   ${PROJECT_SOURCE_DIR}/cli/shell/fish_completion.fish
   ${PROJECT_SOURCE_DIR}/cli/shell/zsh_completion.zsh)
 file(GLOB experiments CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/trainer/experiments/*.toml)
-dtool_embed(${PROJECT_BINARY_DIR}/generated/trainer/experiments.h dtool::trainer::experiments KEEP_COMMENTS TABLE ${experiments})
+dtool_embed(${PROJECT_BINARY_DIR}/generated/trainer/experiments/shipped.h dtool::trainer::experiments KEEP_COMMENTS TABLE ${experiments})
 add_library(dtool_cli STATIC
   cli/command_line.cpp
   cli/console.cpp

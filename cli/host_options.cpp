@@ -256,8 +256,12 @@ std::optional<Targets> choose_targets(const HostOptions& options, const Settings
   if (!options.runs_on.empty() && !options.hostfile.empty()) {
     throw std::invalid_argument("--runs_on and --hostfile both name hosts\nhint: give one of them");
   }
+  std::error_code unseen;
+  const bool may_be_file = options.runs_on.find_first_of("./") != std::string::npos;
+  if (may_be_file && std::filesystem::is_regular_file(options.runs_on, unseen))
+    throw UsageError(fmt::format("--runs_on {}: that is a file", options.runs_on),
+                     fmt::format("--hostfile {} reads hosts from it", options.runs_on));
   if (!options.hostfile.empty()) {
-    std::error_code unseen;
     if (options.hostfile != "-" && !std::filesystem::exists(options.hostfile, unseen))
       throw UsageError(
           fmt::format("hostfile {}: cannot be read: No such file or directory", options.hostfile),

@@ -131,6 +131,9 @@ std::optional<std::vector<Chosen>> KillAction::without_ended(Invocation& invocat
 /// Of several runs that `id` may mean, it is about the only one that has not ended. Hosts are asked
 /// only if this machine does not know. Nothing after an interrupt.
 std::optional<Chosen> KillAction::find_one(Invocation& invocation, const std::string& id) const {
+  if (id.starts_with('-'))  // a number of a signal, which CLI11 takes for a value
+    throw UsageError(fmt::format("kill: '{}' is no run", id),
+                     "--grace says how long a program has between TERM and KILL");
   bool interrupted = false;
   const auto narrow = [&](std::vector<killfiles::Listed> found) {
     std::erase_if(found,

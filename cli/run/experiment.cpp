@@ -23,7 +23,7 @@
 #include "killfiles/nearest.h"
 #include "killfiles/strict_toml.h"
 #include "killfiles/whole_file.h"
-#include "trainer/experiments.h"
+#include "trainer/experiments/shipped.h"
 
 namespace dtool::cli {
 namespace {

@@ -146,6 +146,10 @@ echo numpy >requirements.txt
 echo A=b >settings.env
 refused '^dtool: hostfile host.list: cannot be read: No such file or directory$' run --hostfile host.list -- true
 expect_error '^hint: did you mean hosts.list\?$'
+refused '^dtool: --runs_on hosts.list: that is a file$' run --runs_on hosts.list -- true
+expect_error '^hint: --hostfile hosts.list reads hosts from it$'
+refused "^dtool: kill: '-9' is no run$" kill -9 nothing
+expect_error '^hint: --grace says how long a program has between TERM and KILL$'
 refused '^dtool: --environment requirments.txt: there is no such file$' run --runs_on "$host" --environment requirments.txt -- true
 expect_error '^hint: did you mean requirements.txt\?$'
 refused '^dtool: --env_file: there is no file setings.env$' run --runs_on "$host" --env_file setings.env -- true

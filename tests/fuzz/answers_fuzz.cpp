@@ -223,7 +223,7 @@ TEST(AnswersFuzz, ACheckFindsNumbersAndSaysWhatIsLacking) {
   fuzz::feed(mutator, 2000, [&](const std::string& text) {
     tests::FakeRemote remote("h1");
     remote.answers[0] = result_of(text);
-    needs.trainer = std::hash<std::string>{}(text) % 2 == 0;
+    needs.trainer = (well + lacking) % 2 == 0;  // the same text comes often
     cli::Console console;
     const cli::Checked checked = cli::check_hosts(console, remote, needs).at(0);
     checked.result.ok() ? ++well : ++lacking;

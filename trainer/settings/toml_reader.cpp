@@ -14,7 +14,7 @@
 
 #include "killfiles/nearest.h"
 #include "killfiles/whole_file.h"
-#include "trainer/experiments.h"
+#include "trainer/experiments/shipped.h"
 #include "trainer/settings/usage_error.h"
 
 namespace dtool::trainer {

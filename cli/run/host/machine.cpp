@@ -234,8 +234,15 @@ void Machine::take_loss(const std::string& why) {
   // The run goes on, or ends, without a coordinator.
   contact_ = Contact::lost;
   is_obeyed_ = false;
+  const bool is_cause = standing_ == Standing::failed || standing_ == Standing::mistaken;
   decision_ = standing_ == Standing::ended ? Decision{attempt_, Verb::done}
-                                           : Decision{attempt_, Verb::end, {}, in_ascii(why)};
+              : is_cause ? Decision{attempt_, Verb::end, {}, in_ascii(cause_), own_place()}
+                         : Decision{attempt_, Verb::end, {}, in_ascii(why)};
+}
+
+/// Of its own failure.
+CausePlace Machine::own_place() const {
+  return {settings_.place, failed_rank_};
 }
 
 /// Acts if machine 0's session cannot be reached.
@@ -243,7 +250,7 @@ void Machine::act_alone() {
   if (settings_.place == 0 || contact_ == Contact::made || is_over_) return;
   if (has_failed(standing_) && now_ - failed_at_ > kForDecision) {
     stop();
-    finish(cause_, CausePlace{settings_.place, failed_rank_});
+    finish(cause_, own_place());
   }
   if (standing_ == Standing::ended && now_ - began_ > kForContact) finish({});
 }

@@ -81,6 +81,7 @@ class Machine {
   void look_at_stopped_rank();
   void report_failure();
   std::string name_rank(const std::string& rank) const;
+  CausePlace own_place() const;
   void act_alone();
   void obey();
   void begin(const Decision& decision);

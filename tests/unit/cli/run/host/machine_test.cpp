@@ -303,6 +303,21 @@ TEST_F(MachineTest, WithoutMachineZeroARunningPartEnds) {
   EXPECT_TRUE(machine_->is_over());
 }
 
+TEST_F(MachineTest, WithoutMachineZeroAnEarlierFailureStaysTheCauseUnlessItFollowsFromAnother) {
+  for (const bool follows : {false, true}) {
+    host_ = {};
+    begin();
+    obey(kFirst);
+    host_.last = follows ? "Connection closed by peer" : "sick";
+    end_script(7);
+    machine_->take_loss("nothing listens");
+    turn(6s);
+    EXPECT_EQ(host_.files["cause"], follows ? "nothing listens" : kCause);
+    EXPECT_EQ(host_.files.contains("cause_place"), !follows);
+    EXPECT_TRUE(machine_->is_over());
+  }
+}
+
 TEST_F(MachineTest, WithoutMachineZeroAPartThatHasEndedStaysWell) {
   begin();
   obey(kFirst);
