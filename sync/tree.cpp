@@ -127,7 +127,9 @@ void Reader::add_checkout(const std::string& name) {
 }
 
 void Reader::add_walked(const std::string& name) {
-  for (std::string& entry : names_in(name)) {
+  std::vector<std::string> names = names_in(name);
+  if (names.empty() && !name.empty()) tree_.empty_folders.push_back(name);
+  for (std::string& entry : names) {
     if (entry.ends_with('/')) entry.pop_back();
     add(join(name, std::move(entry)));
   }

@@ -31,7 +31,7 @@ bool is_same(const Look& one, const Look& other);
 /// Whether an open file is the regular file that was looked at, and has its size and time.
 bool is_as_seen(int file, const Look& look);
 
-/// The files of one folder. Empty folders are not sent.
+/// The files of one folder.
 struct Tree {
   std::filesystem::path root;        ///< absolute, without symbolic links
   std::vector<std::string> files;    ///< relative to root; regular files and links; sorted bytewise
@@ -39,6 +39,9 @@ struct Tree {
   std::vector<std::string> skipped;  ///< sockets, pipes and devices, which cannot be sent
   std::vector<Look> looks = {};      ///< one for each file, made when the tree was read
   std::vector<std::string> unused_excludes = {};  ///< patterns that matched nothing
+  /// Where no git tells what belongs to the tree. A run's own tree gets them; a code folder does
+  /// not.
+  std::vector<std::string> empty_folders = {};
 };
 
 /// The files of `root`. In a checkout these are the files that git tracks or would add (inner

@@ -273,6 +273,8 @@ bool send_code(PendingRun& run, RunReport& report, Console& console, ssh::Remote
   if (run.sends_to_code_folder()) {
     tree = read_code_tree(
         {run.flags.excludes, run.flags.includes, run.flags.output_dir, run.flags.env_files});
+    for (tree_sync::Destination& each : destinations)
+      if (each.own) each.own->folders = tree->empty_folders;
     for (const std::string& note : notes_on_tree(*tree, run.flags.typed_excludes))
       console.note(note);
     // A program is in the tree, or reads it; the trainer has all it needs in the experiment.

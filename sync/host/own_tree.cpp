@@ -107,6 +107,7 @@ class Making {
   void add_files(const FileNames& names, const FileNames& stamps, const FileNames& roots);
   /// Links to everything in the code folder that is not of the tree, and to where outputs go.
   void add_links(const FileNames& names, std::string outputs);
+  void add_folders(const FileNames& names);
   /// SHA-256 over the facts of all files as they were in the code folder.
   std::string digest() { return to_hex(facts_.finish()); }
   void put_in_place(const std::string& written);
@@ -220,6 +221,13 @@ void Making::add_links(const FileNames& names, std::string outputs) {
   }
 }
 
+void Making::add_folders(const FileNames& names) {
+  for (const std::string& name : names) {
+    const std::string inner = name + "/file";  // the folder is made on the way to it
+    tree_->find(inner, Inside::Way::made);     // nothing is made behind a link or a file
+  }
+}
+
 void Making::put_in_place(const std::string& written) {
   const std::string aside = run_ + "/" + name_;
   const std::string tree = run_ + "/tree";
@@ -247,6 +255,7 @@ void make_of(TreeFolder& folder, const OwnTree& own, FileNames names, const File
     Making making(folder, run);
     making.add_files(names, stamps, own.roots);
     making.add_links(names, own.outputs);
+    making.add_folders(own.folders);
     if (!digest.empty() && making.digest() != digest)
       throw std::runtime_error("files in " + folder.path() + " were changed meanwhile");
     making.put_in_place(own.written);

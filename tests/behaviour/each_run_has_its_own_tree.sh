@@ -9,11 +9,12 @@ mapfile -t address <"$DTOOL_LAB_FOLDER/hosts"
 root() { echo "$DTOOL_LAB_FOLDER/host$1/root"; }
 mkdir code
 cd code
-mkdir sub
+mkdir -p sub logs/of/it
 echo 'module of version 1' >sub/module
 cat >program.sh <<'END'
 echo "version 1, attempt $DTOOL_ATTEMPT, $(cat sub/module)"
 echo "$DTOOL_RUN_ID" >result
+echo "$DTOOL_RUN_ID" >logs/of/it/result
 [ "$DTOOL_ATTEMPT" = 0 ] || exit 0
 until [ -e "$HOME/go" ]; do sleep 0.1; done
 exit 3

@@ -61,8 +61,10 @@ struct OwnTree {
   std::string code = {};
   /// Where the launcher has the code: links to there lead into the copy.
   std::vector<std::string> roots = {};
+  /// Empty folders that the copy has, too, unless the code folder has something of that name.
+  std::vector<std::string> folders = {};
 
-  void fields(auto visit) { visit(run_folder, outputs, written, code, roots); }
+  void fields(auto visit) { visit(run_folder, outputs, written, code, roots, folders); }
 };
 
 /// Two messages in one. The question (`is_asked` is not set): report how much of a code tree a

@@ -58,6 +58,8 @@ TEST_F(TreeTest, OutsideACheckoutEveryFileIsSent) {
   EXPECT_EQ(tree.root, scratch_.path());
   EXPECT_EQ(tree.files, (Files{".hidden", "a/deep/x", "b"}));
   EXPECT_EQ(tree.bytes, 5U + 3U + 8U);
+  EXPECT_EQ(tree.empty_folders, Files{"empty"});
+  EXPECT_EQ(read({"empty/"}).empty_folders, Files());
 }
 
 TEST_F(TreeTest, WhatAnInterruptedPushToItLeftIsNotSent) {

@@ -72,7 +72,8 @@ class OwnTreeTest : public testing::Test {
                           "outputs/",
                           "~/code/outputs/" + run + "/machine0.written",
                           "",
-                          {"/home/me/project"}};
+                          {"/home/me/project"},
+                          {"empty/inner", "sub/empty", "there", "../../out", "sub/b"}};
     return answer_tree(request, frames, [](const TreeNews&) {});
   }
   static std::vector<Sent> many() {
@@ -153,6 +154,18 @@ TEST_F(OwnTreeTest, LinksLeadToWhatWasNotSent) {
   EXPECT_EQ(fs::read_symlink(scratch_.path() / (tree("x_1") + "outputs")), code / "outputs");
   // A link that leaves the code leads where it led.
   EXPECT_EQ(fs::read_symlink(scratch_.path() / (tree("x_1") + "out")), code / "../elsewhere");
+}
+
+TEST_F(OwnTreeTest, ItHasEmptyFoldersThatTheCodeFolderLacks) {
+  send({{"sub/b", "sent"}}, "x_0");
+  scratch_.write("code/there/file", "not sent");
+  send({{"sub/b", "sent"}}, "x_1");
+  const fs::path own = scratch_.path() / tree("x_1");
+  EXPECT_TRUE(fs::is_empty(own / "empty/inner"));
+  EXPECT_TRUE(fs::is_empty(own / "sub/empty"));
+  EXPECT_EQ(fs::read_symlink(own / "there"), scratch_.path() / "code/there");
+  EXPECT_EQ(scratch_.read(tree("x_1") + "sub/b"), "sent");
+  EXPECT_FALSE(has(".dtool/out") || has(".dtool/runs/out") || has("code/empty"));
 }
 
 TEST_F(OwnTreeTest, LinksToTheCodeFolderLeadIntoTheTree) {
