@@ -252,6 +252,7 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
     tests/trainer/experiment_test.cpp
     tests/trainer/file_settings_test.cpp
     tests/trainer/files_test.cpp
+    tests/unit/disk_steps.cpp
     tests/trainer/greeting_test.cpp
     tests/trainer/launch_test.cpp
     tests/trainer/layers_test.cpp

@@ -11,6 +11,7 @@
 
 #include "killfiles/whole_file.h"
 #include "tests/trainer/own_folder.h"
+#include "tests/unit/disk_steps.h"
 #include "trainer/data/idx.h"
 #include "trainer/launch/endpoint.h"
 #include "trainer/report/metrics.h"
@@ -45,6 +46,15 @@ TEST_F(Files, ACheckpointIsWrittenWholeAndNothingElseStays) {
   write_whole(file, std::string("se\0cond", 7));
   EXPECT_EQ(read_whole(file), std::string("se\0cond", 7));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
+}
+
+TEST_F(Files, ACheckpointIsOnTheDiskBeforeItHasItsNameAndItsNameBeforeTheCallReturns) {
+  const std::filesystem::path file = checkpoint_file(folder_, 7);
+  const dtool::tests::DiskSteps steps;
+  write_whole(file, "weights");
+  EXPECT_TRUE(steps.are_flushed_before("", "name ", "")) << steps.text();
+  EXPECT_TRUE(steps.text().ends_with("flush " + std::filesystem::path(folder_).string() + "\n"))
+      << steps.text();
 }
 
 TEST_F(Files, ACheckpointForWhichThereIsNoRoomLeavesTheFormerOneAndNothingElse) {

@@ -17,6 +17,20 @@ for file in halves elsewhere; do
 done
 grep -q '"resumed_from": "halves/checkpoints/step_000000022.safetensors"' halves/metrics.jsonl || fail "no note of resuming"
 
+# Another seed would go on within an epoch with samples that were had already. At an epoch's end it may.
+digits_experiment within.toml train.epochs=4 checkpoint.every_steps=5 checkpoint.keep=20 "${common[@]}"
+run within.toml --output_dir within_an_epoch
+for step in 25 22; do
+  code=0
+  "$trainer" four.toml --output_dir "seed_$step" --nproc_per_node 3 --seed 6 --checkpoint "within_an_epoch/checkpoints/step_0000000$step.safetensors" > seed.log 2>&1 || code=$?
+  if [ "$step" = 25 ]; then
+    [ "$code" = 2 ] || fail "another seed within an epoch: exit code $code"
+    grep -q "it was written within an epoch that seed 5 had shuffled, this run has seed 6" seed.log || fail "no reason: $(cat seed.log)"
+  else
+    [ "$code" = 0 ] || fail "another seed at an epoch's end: exit code $code, $(cat seed.log)"
+  fi
+done
+
 # A newest checkpoint that is spoilt is named, and the one before it is taken. If none is whole, nothing begins anew.
 mkdir -p spoilt/checkpoints
 cp halves/checkpoints/step_000000022.safetensors spoilt/checkpoints/

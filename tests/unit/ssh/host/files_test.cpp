@@ -33,6 +33,7 @@ TEST(WriteWithHoles, ZerosTakeNoRoomAndEveryByteIsThere) {
   }
   EXPECT_EQ(written("", 10).first, "");
   EXPECT_EQ(written(std::string(5000, '\0'), 5000).first.size(), 5000U);
+  EXPECT_EQ(written(std::string(8192, '\0'), 4096).first.size(), 8192U);
 }
 
 TEST(WriteWithHoles, WhatWasThereIsWrittenOver) {
