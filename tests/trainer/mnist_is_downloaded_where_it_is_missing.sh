@@ -30,6 +30,16 @@ rm data/mnist/t10k-labels-idx1-ubyte.gz
 [ -e data/mnist/t10k-labels-idx1-ubyte.gz ] || fail "the missing file was not fetched"
 [ ! -e data/mnist/train-images-idx3-ubyte.gz ] || fail "a file that was there unpacked was fetched"
 
+# A mirror that goes on sending is not listened to until the disk is full.
+mkdir long
+truncate -s 200M long/t10k-labels-idx1-ubyte.gz
+mnist data/mnist
+sed -i "s,/nowhere,/long," e.toml
+rm data/mnist/t10k-labels-idx1-ubyte.gz
+"$trainer" e.toml --output_dir out > long.log 2>&1 || fail "a long file: exit code $?"
+grep -q 'long/t10k-labels-idx1-ubyte.gz: sends more than [0-9]* bytes$' long.log || fail "a long file: $(head -n 3 long.log)"
+cmp served/t10k-labels-idx1-ubyte.gz data/mnist/t10k-labels-idx1-ubyte.gz || fail "not what the next mirror served"
+
 mkdir mine
 echo mine > mine/train-labels-idx1-ubyte
 mnist mine
