@@ -53,7 +53,7 @@ eventually 10 on h1 sh -c "pgrep -f 'dtool-host 600'"
 start_on h1
 gone() { on h1 sh -c "! test -e /root/.dtool/host/$(printf %064d 1)"; }
 eventually 10 gone
-expect_equal "$(printf '%064d %064d' 2 3)" "$(on h1 sh -c 'cd /root/.dtool/host && echo 00*')"
+expect_equal "$(printf '%064d %064d' 2 3)" "$(on h1 sh -c 'cd /root/.dtool/host && echo 00000000*')"
 end_all
 
 # Hosts of two processors share the home folder: each starts its own. One of a third kind is told.
