@@ -11,6 +11,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "ssh/machine/home_folder.h"
 #include "ssh/machine/owned_fd.h"
 #include "ssh/machine/sha256.h"
 #include "sync/kept_files.h"
@@ -130,6 +131,10 @@ std::vector<std::string> read_contents(const Tree& tree, const fs::path& folder,
   } catch (const fs::filesystem_error&) {
   }
   return words;
+}
+
+std::vector<std::string> read_contents(const Tree& tree) {
+  return read_contents(tree, ssh::home_folder() / ".dtool" / "contents", std::time(nullptr));
 }
 
 }  // namespace dtool::tree_sync

@@ -20,4 +20,7 @@ namespace dtool::tree_sync {
 std::vector<std::string> read_contents(const Tree& tree, const std::filesystem::path& folder,
                                        std::time_t now);
 
+/// The same with the words that this machine keeps, as of now.
+std::vector<std::string> read_contents(const Tree& tree);
+
 }  // namespace dtool::tree_sync

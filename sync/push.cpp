@@ -5,13 +5,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <ctime>
 #include <filesystem>
 #include <map>
 #include <stdexcept>
 #include <utility>
 
-#include "ssh/machine/home_folder.h"
 #include "ssh/machine/random_hex.h"
 #include "ssh/quote.h"
 #include "sync/contents.h"
@@ -78,8 +76,7 @@ std::vector<std::string> contents_for(const std::vector<ssh::Host>& hosts, const
     return hosts.at(each.host).is_local && each.folder == tree.root.native() && !each.own;
   };
   if (std::ranges::all_of(destinations, is_the_tree)) return {};
-  const std::filesystem::path home = ssh::home_folder();
-  return read_contents(tree, home / ".dtool" / "contents", std::time(nullptr));
+  return read_contents(tree);
 }
 
 Push::Push(const std::vector<ssh::Host>& hosts, const Tree& tree,

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <ctime>
 #include <stdexcept>
 #include <system_error>
 #include <unordered_map>
@@ -17,7 +16,6 @@
 #include "cli/record/record_files.h"
 #include "cli/terminal_text.h"
 #include "ssh/host_error.h"
-#include "ssh/machine/home_folder.h"
 #include "sync/contents.h"
 #include "sync/look.h"
 #include "sync/pull.h"
@@ -42,9 +40,7 @@ class CodeProgress : public AnswerCount {
 
 std::vector<std::string> changed_since(const tree_sync::Tree& tree,
                                        const tree_sync::Listing& before) {
-  const auto now =
-      list_tree(tree, tree_sync::read_contents(tree, ssh::home_folder() / ".dtool" / "contents",
-                                               std::time(nullptr)));
+  const auto now = list_tree(tree, tree_sync::read_contents(tree));
   std::unordered_map<std::string_view, std::string_view> contents;
   for (const tree_sync::Entry& each : before.entries) contents[each.name] = each.content;
   const tree_sync::Delta delta = find_delta(before.entries, now.entries);

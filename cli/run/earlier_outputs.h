@@ -35,8 +35,8 @@ std::vector<EarlierPart> earlier_parts(const RunRecord& earlier, const RunPlan& 
 class EarlierOutputs {
  public:
   /// `plan` has its machines. Both and `console` must outlive it.
-  EarlierOutputs(Console& console, const RunRecord& earlier, const RunPlan& plan, OutputsOf source,
-                 const ssh::ConnectOptions& connect);
+  EarlierOutputs(Console& console, const RunRecord& earlier, const RunPlan& plan,
+                 OutputsOf outputs_of, const ssh::ConnectOptions& connect);
 
   /// Whether all outputs are on their hosts, with a checkpoint for the trainer. What a program
   /// wrote in its own tree is then among them. The reasons are reported.

@@ -3,16 +3,15 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "ssh/host_error.h"
 #include "ssh/machine/fd_bytes.h"
@@ -21,11 +20,11 @@ namespace dtool::ssh {
 namespace {
 
 constexpr char kInterruptKey = '\x03';
-/// So long a second Ctrl-c counts as meant, and so long the notice is to be seen.
+/// For this long a second Ctrl-c counts as meant, and the notice is drawn again.
 constexpr std::chrono::seconds kMeant{5};
-/// Output that pauses so long is not in the middle of a terminal's command.
+/// Output that pauses for this long has not stopped inside a control sequence.
 constexpr std::chrono::milliseconds kQuiet{30};
-/// So long a command that is over may have output in the terminal still.
+/// For this long an ended command's last output is waited for.
 constexpr std::chrono::milliseconds kLastOutput{200};
 
 OwnedFd open_inner(const char* name) {
@@ -49,17 +48,17 @@ TerminalRelay::TerminalRelay(Reactor& reactor, const Terminal& outer)
       outer_(outer),
       keys_(open_master()),
       output_(::fcntl(keys_.get(), F_DUPFD_CLOEXEC, 0)),
-      slave_in_(open_inner(::ptsname(keys_.get()))),
-      slave_out_(open_inner(::ptsname(keys_.get()))),
+      inner_in_(open_inner(::ptsname(keys_.get()))),
+      inner_out_(open_inner(::ptsname(keys_.get()))),
       key_waiter_(reactor, outer.in),
       output_waiter_(reactor, output_.get()) {
   termios raw{};
-  if (::tcgetattr(outer_.in, &raw) == 0) ::tcsetattr(slave_in_.get(), TCSANOW, &raw);
+  if (::tcgetattr(outer_.in, &raw) == 0) ::tcsetattr(inner_in_.get(), TCSANOW, &raw);
   resize();
 }
 
 Terminal TerminalRelay::inner() const {
-  return {slave_in_.get(), slave_out_.get(), outer_.type, {}};
+  return {inner_in_.get(), inner_out_.get(), outer_.type, {}};
 }
 
 void TerminalRelay::resize() {
@@ -67,7 +66,7 @@ void TerminalRelay::resize() {
   if (::ioctl(outer_.out, TIOCGWINSZ, &size) == 0) ::ioctl(keys_.get(), TIOCSWINSZ, &size);
 }
 
-/// Takes each Ctrl-c out that came alone, and has the notice drawn.
+/// Removes a Ctrl-c that follows no other one within kMeant, and has the notice drawn.
 void TerminalRelay::take_interrupts(std::string& keys) {
   const auto is_first = [this](char key) {
     if (key != kInterruptKey || outer_.on_interrupt.empty()) return false;
@@ -136,8 +135,8 @@ asio::awaitable<void> TerminalRelay::pass_output() {
 /// Once the command's end of the terminal is closed, reading it ends after the last byte.
 void TerminalRelay::stop() {
   is_over_ = true;
-  slave_in_.reset();
-  slave_out_.reset();
+  inner_in_.reset();
+  inner_out_.reset();
   key_waiter_.wake();
   output_waiter_.wake();
 }

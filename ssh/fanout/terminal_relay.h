@@ -39,8 +39,8 @@ class TerminalRelay {
   Terminal outer_;
   OwnedFd keys_;    ///< where the inner terminal takes its keys
   OwnedFd output_;  ///< where it gives its output
-  OwnedFd slave_in_;
-  OwnedFd slave_out_;
+  OwnedFd inner_in_;
+  OwnedFd inner_out_;
   Waiter key_waiter_;
   Waiter output_waiter_;
   Deadline passes_until_{};  ///< a Ctrl-c passes until then
