@@ -44,6 +44,9 @@ struct Connection {
   /// Ends execute() as if the connection were lost; no other one can succeed.
   virtual void abandon() = 0;
 
+  /// Ends execute() as if its deadline had passed.
+  virtual void expire() = 0;
+
   /// Whether another execute() can succeed.
   virtual bool is_usable() const = 0;
 

@@ -14,11 +14,12 @@
 #include <utility>
 
 #include "ssh/connection.h"
-#include "ssh/fanout/host_program.h"
 #include "ssh/fanout/links.h"
 #include "ssh/fanout/remote_shell.h"
+#include "ssh/fanout/serving_program.h"
 #include "ssh/fanout/shared_output.h"
 #include "ssh/host_error.h"
+#include "ssh/machine/fd_bytes.h"
 #include "ssh/machine/interrupt_listener.h"
 #include "ssh/machine/interrupts.h"
 #include "ssh/machine/open_files.h"
@@ -64,6 +65,7 @@ class Fleet : public Remote {
   }
 
   ~Fleet() override {
+    if (!interrupted()) links_->end_programs();
     interrupts_.cancel();
     if (!interrupted()) links_->leave_masters();
     if (!interrupted() && leave_to_keeper(links_)) return;
@@ -87,12 +89,9 @@ class Fleet : public Remote {
   asio::awaitable<void> pause(std::chrono::milliseconds duration);
   asio::awaitable<Connection*> connect(std::size_t host);
   asio::awaitable<int> attempt(FleetRound& round, std::size_t index);
-  asio::awaitable<int> execute(FleetRound& round, std::size_t index, Connection& connection,
-                               CommandStreams streams, Deadline deadline);
-  asio::awaitable<int> execute_with_shared_input(FleetRound& round, std::size_t index,
-                                                 Connection& connection, CommandStreams streams,
-                                                 Deadline deadline);
-  asio::awaitable<void> feed(FleetRound& round, std::size_t index, OwnedFd pipe, Deadline deadline);
+  asio::awaitable<int> run_in_shell(FleetRound& round, std::size_t index, Connection& connection,
+                                    CommandStreams streams, Deadline deadline);
+  asio::awaitable<void> feed(FleetRound& round, std::size_t index, int pipe, Deadline deadline);
 
   std::unique_ptr<HostLinks> links_;
   Reactor& reactor_;
@@ -189,19 +188,37 @@ asio::awaitable<int> Fleet::attempt(FleetRound& round, std::size_t index) {
         tell(round, [&](Events& events) { events.on_output(task.host, stream, bytes); });
       };
   const Deadline deadline = options.timeout ? after(*options.timeout) : kNoDeadline;
-  if (const auto* program = std::get_if<LocalProgram>(&task.step)) {
-    co_return co_await run_local_program(reactor_, *connection, *program, on_output, deadline);
+  const auto* command = std::get_if<Command>(&task.step);
+  if (command != nullptr && command->run_by == RunBy::host_program) {
+    HostRequests requests;
+    requests.write = [this, &round, index, deadline](int pipe) {
+      return feed(round, index, pipe, deadline);
+    };
+    requests.on_output = on_output;
+    requests.are_followed = options.follows == Follows::more;
+    ServingProgram& program = links_->program(task.host);
+    co_return co_await program.answer(std::move(requests), result.log_in_said, deadline);
+  }
+  co_await links_->end_program(task.host);
+  if (command == nullptr) {
+    co_return co_await run_local_program(reactor_, *connection, std::get<LocalProgram>(task.step),
+                                         on_output, deadline);
   }
   CommandStreams streams;
   streams.on_output = on_output;
-  co_return co_await execute(round, index, *connection, std::move(streams), deadline);
+  co_return co_await run_in_shell(round, index, *connection, std::move(streams), deadline);
 }
 
 /// Hands a host's command its own input and what it shares with others.
-asio::awaitable<void> Fleet::feed(FleetRound& round, std::size_t index, OwnedFd pipe,
+asio::awaitable<void> Fleet::feed(FleetRound& round, std::size_t index, int pipe,
                                   Deadline deadline) {
   const Task& task = round.tasks[index];
   const Command& command = std::get<Command>(task.step);
+  if (command.input_from == nullptr) {
+    const std::string_view input = command.input;
+    co_await write_all(reactor_, pipe, input, deadline);
+    co_return;
+  }
   // Long rounds share many of them, one after another: what no task can name again goes.
   std::erase_if(round.outputs, [](const auto& each) { return each.first.use_count() == 1; });
   std::unique_ptr<SharedOutput>& output = round.outputs[command.input_from];
@@ -210,64 +227,16 @@ asio::awaitable<void> Fleet::feed(FleetRound& round, std::size_t index, OwnedFd 
                                                      &task](const Transferred& input) {
     tell(round, [&](Events& events) { events.on_progress(task.host, input); });
   };
-  co_await output->send(pipe.get(), command.input, deadline, std::move(on_sent));
+  co_await output->send(pipe, command.input, deadline, std::move(on_sent));
 }
 
-asio::awaitable<int> Fleet::execute(FleetRound& round, std::size_t index, Connection& connection,
-                                    CommandStreams streams, Deadline deadline) {
+asio::awaitable<int> Fleet::run_in_shell(FleetRound& round, std::size_t index,
+                                         Connection& connection, CommandStreams streams,
+                                         Deadline deadline) {
   const Command& command = std::get<Command>(round.tasks[index].step);
-  if (command.input_from != nullptr)
-    co_return co_await execute_with_shared_input(round, index, connection, std::move(streams),
-                                                 deadline);
-  if (command.run_by == RunBy::host_program) {
-    std::function<CommandStreams()> open_streams = [&command, &streams] {
-      CommandStreams opened = streams;
-      opened.input = command.input;
-      return opened;
-    };
-    co_return co_await run_host_program(reactor_, connection, std::move(open_streams),
-                                        round.results[index].log_in_said, deadline);
-  }
+  assert(command.input_from == nullptr);  // only dtool-host takes such input
   streams.input = command.input;
   co_return co_await connection.execute(command.line, std::move(streams), deadline);
-}
-
-asio::awaitable<int> Fleet::execute_with_shared_input(FleetRound& round, std::size_t index,
-                                                      Connection& connection,
-                                                      CommandStreams streams, Deadline deadline) {
-  const Command& command = std::get<Command>(round.tasks[index].step);
-  TaskGroup feeding(reactor_);
-  OwnedFd reader;
-  std::function<CommandStreams()> open_streams = [&, this] {
-    Pipe pipe = make_pipe(NonBlocking::both);
-    reader = std::move(pipe.reader);  // if there was one before, its input ends
-    feeding.spawn(feed(round, index, std::move(pipe.writer), deadline));
-    CommandStreams opened = streams;
-    opened.input_fd = reader.get();
-    return opened;
-  };
-  int exit_code = -1;
-  std::exception_ptr failure;
-  try {
-    if (command.run_by == RunBy::host_program) {
-      exit_code = co_await run_host_program(reactor_, connection, open_streams,
-                                            round.results[index].log_in_said, deadline);
-    } else {
-      CommandStreams opened = open_streams();
-      exit_code = co_await connection.execute(command.line, std::move(opened), deadline);
-    }
-  } catch (...) {  // whatever it is, the group must end first
-    failure = std::current_exception();
-    links_->drop(round.tasks[index].host);
-  }
-  reader.reset();
-  try {
-    co_await feeding.join();  // that the input was not whole is the better explanation
-  } catch (const HostError&) {
-    failure = std::current_exception();
-  }
-  if (failure) std::rethrow_exception(failure);
-  co_return exit_code;
 }
 
 asio::awaitable<void> Fleet::answer(FleetRound& round, std::size_t index) {

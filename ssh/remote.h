@@ -52,8 +52,8 @@ enum class RunBy { login_shell, host_program };
 struct Command {
   std::string line;
   std::string input = {};
-  /// Optional; comes after `input`. Commands of one Remote::run that name the same object share it.
-  /// If it cannot be made, the command fails with Failure::local_program.
+  /// Optional, for dtool-host; comes after `input`. Commands of one Remote::run that name the same
+  /// object share it. If it cannot be made, the command fails with Failure::local_program.
   std::shared_ptr<const SharedBytes> input_from = {};
   RunBy run_by = RunBy::login_shell;
 };
@@ -71,10 +71,15 @@ inline constexpr std::string_view kRemoteShell = "{remote_shell}";
 
 enum class KeepOutput { no, yes };
 
-/// How long a task may take, and how much of its output is kept.
+/// Whether requests for dtool-host are likely to be followed by others of the same Remote: then the
+/// program waits for them. Each one that is started costs a log-in shell.
+enum class Follows { nothing, more };
+
+/// How long a task may take, how much of its output is kept, and what follows.
 struct TaskOptions {
   std::optional<std::chrono::milliseconds> timeout = {};  ///< connecting not included
   KeepOutput keep_output = KeepOutput::yes;
+  Follows follows = Follows::nothing;
 };
 
 /// Something for one host to do.

@@ -12,6 +12,7 @@ add_library(dtool_ssh STATIC
   ssh/fanout/links.cpp
   ssh/fanout/local_connection.cpp
   ssh/fanout/remote_shell.cpp
+  ssh/fanout/serving_program.cpp
   ssh/fanout/shared_output.cpp
   ssh/fanout/terminal_link.cpp
   ssh/fanout/terminal_relay.cpp

@@ -137,6 +137,7 @@ std::vector<ssh::HostResult> Push::finish(ssh::Remote& remote) {
     for (PushSlot& slot : slots_) slot.package = nullptr;
     ssh::RunOptions options;
     options.timeout = options_.timeout;
+    options.follows = ssh::Follows::more;
     options.on_interrupt = ssh::OnInterrupt::leave;
     remote.run(std::move(tasks), *this, options);
   }
@@ -179,6 +180,7 @@ ssh::Task Push::task(const PushSlot& slot) const {
   tree.own = slot.destination.own;
   if (slot.step != PushStep::send && slot.step != PushStep::compare) {
     ssh::TaskOptions options{options_.timeout};
+    options.follows = ssh::Follows::more;
     // Unpacking continues as long as bytes arrive, and has its own limit.
     if (slot.step != PushStep::unpack && !options.timeout) options.timeout = kPatience;
     return {host, command(slot, tree), options};

@@ -91,6 +91,8 @@ if(DTOOL_TESTS)
     tests/unit/ssh/config/config_time_test.cpp
     tests/unit/ssh/fanout/host_program_test.cpp
     tests/unit/ssh/fanout/remote_shell_test.cpp
+    tests/unit/ssh/fanout/serving_program_test.cpp
+    tests/unit/ssh/fanout/shared_output_test.cpp
     tests/unit/ssh/fleet_test.cpp
     tests/unit/ssh/host/earlier_failure_test.cpp
     tests/unit/ssh/host/explaining_line_test.cpp

@@ -5,9 +5,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <exception>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/hosts/host/ready.h"
 #include "cli/logs/host/send_log.h"
@@ -121,14 +124,47 @@ int answer(const Frame& frame, FrameInput& input, int output) {
   }
 }
 
+/// The variables that this process began with. Answers set some, for what they start.
+class FirstEnvironment {
+ public:
+  FirstEnvironment() {
+    for (char** each = environ; *each != nullptr; ++each) variables_.emplace_back(*each);
+  }
+
+  void restore() const {
+    ::clearenv();
+    for (const std::string& each : variables_) {
+      const std::size_t equals = std::min(each.find('='), each.size());
+      ::setenv(each.substr(0, equals).c_str(), each.c_str() + std::min(equals + 1, each.size()), 1);
+    }
+  }
+
+ private:
+  std::vector<std::string> variables_;
+};
+
+/// Answers one command's requests, up to their end. Sets its exit code. Whether another command may
+/// follow.
+bool answer_all(FrameInput& input, int output, int& exit_code) {
+  std::optional<Frame> frame = input.next();
+  for (; frame && frame->kind != Kind::end_of_requests; frame = input.next())
+    exit_code = answer(*frame, input, output);
+  return frame || input.skip_to_end_of_requests();
+}
+
 }  // namespace
 
 int serve(int input, int output) {
   write_all(output, kGreeting);
   FrameInput frames(input);
+  const FirstEnvironment environment;
   int exit_code = 0;
   try {
-    while (const auto frame = frames.next()) exit_code = answer(*frame, frames, output);
+    while (answer_all(frames, output, exit_code)) {
+      write_all(output, to_frame(EndOfReplies{exit_code}));
+      environment.restore();
+      exit_code = 0;
+    }
   } catch (const Refused& refused) {
     write_all(output, to_frame(Fault{refused.what(), refused.hint()}));
     return 2;

@@ -4,8 +4,8 @@
 
 namespace dtool::host {
 
-/// Serves until the input ends. Returns the exit code: 2 if a request could not be answered; else
-/// 0, or the exit code of the job whose log was followed.
+/// Serves one command after another, until the input ends. Returns the exit code of the last one: 2
+/// if a request could not be answered; else 0, or the exit code of the job whose log was followed.
 int serve(int input, int output);
 
 }  // namespace dtool::host

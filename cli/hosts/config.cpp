@@ -145,6 +145,7 @@ std::vector<ssh::HostResult> ConfigAction::ready_hosts(Console& console, ssh::Re
   AnswerCount progress(console, remote.hosts(), "reached");
   ssh::RunOptions options;
   options.timeout = std::chrono::seconds(60);
+  options.follows = ssh::Follows::more;
   auto results = remote.run(std::move(tasks), progress, options);
   for (std::size_t i = 0; i < results.size(); ++i) {
     ssh::HostResult& result = results[i];

@@ -151,6 +151,7 @@ KillReport end_run(Console& console, ssh::Remote& remote, const killfiles::Killf
   AnswerCount progress(console, remote.hosts(), "ended");
   ssh::RunOptions options;
   options.timeout = grace + std::chrono::seconds(90);
+  options.follows = ssh::Follows::more;
   report.results = remote.run(std::move(tasks), progress, options);
   assert(report.results.size() == report.hosts.size());  // else a host would count as proven
   for (std::size_t i = 0; i < report.results.size(); ++i)

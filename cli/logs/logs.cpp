@@ -132,7 +132,7 @@ std::optional<FirstFailure> LogsAction::find_first_failure(Console& console,
   constexpr std::uint64_t kLines = 20;
   const auto on_status = [](std::size_t, const ssh::HostResult&, const MachineStatus&) {};
   const std::vector<MachineStatus> machines =
-      ask_machines(remote, run, all_machines(run), on_status, kPatience);
+      ask_machines(remote, run, all_machines(run), on_status, kPatience, ssh::Follows::more);
   if (remote.interrupted()) return std::nullopt;
   const auto failure = first_failure_of(machines);
   if (!failure) return std::nullopt;

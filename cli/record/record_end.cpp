@@ -114,7 +114,8 @@ void ask_for_end(Console& console, ssh::Remote& remote, const killfiles::Killfil
   if (!record || is_complete(*record)) return;
   const auto nobody = [](std::size_t, const ssh::HostResult&, const MachineStatus&) {};
   note_end(console, killfile.run_id,
-           ask_machines(remote, killfile, all_machines(killfile), nobody, kForStates));
+           ask_machines(remote, killfile, all_machines(killfile), nobody, kForStates,
+                        ssh::Follows::more));
 }
 
 void note_forgotten(Console& console, const std::string& run_id, const std::string& left_on) {

@@ -400,6 +400,7 @@ std::vector<Checked> check_hosts(Console& console, ssh::Remote& remote, const Ne
   Checking checking(console, hosts, needs, push);
   ssh::RunOptions options;
   options.timeout = std::chrono::seconds(60);
+  options.follows = ssh::Follows::more;
   if (push != nullptr) options.on_interrupt = ssh::OnInterrupt::leave;  // sending may take long
   remote.run(std::move(tasks), checking, options);
   return checking.take_all();

@@ -69,6 +69,7 @@ constexpr std::chrono::seconds kReachLimit{5};
 ssh::RunOptions within_half_a_minute() {
   ssh::RunOptions options;
   options.timeout = std::chrono::seconds(30);
+  options.follows = ssh::Follows::more;
   return options;
 }
 

@@ -72,6 +72,7 @@ std::vector<Answer> ask(Console& console, ssh::Remote& remote, const std::string
   Asking asking(console, remote.hosts(), doing);
   ssh::RunOptions options;
   if (timeout) options.timeout = *timeout;
+  options.follows = ssh::Follows::more;
   remote.run(std::move(tasks), asking, options);
   console.progress("");
   return asking.take_all();

@@ -76,10 +76,12 @@ class Questions : public ssh::Events {
 
 std::vector<MachineStatus> ask_machines(ssh::Remote& remote, const killfiles::Killfile& killfile,
                                         const std::vector<std::size_t>& which,
-                                        const OnStatus& on_status, std::chrono::seconds patience) {
+                                        const OnStatus& on_status, std::chrono::seconds patience,
+                                        ssh::Follows follows) {
   Questions questions(remote, killfile, which, on_status, patience);
   ssh::RunOptions options;
   options.timeout = patience;
+  options.follows = follows;
   options.on_interrupt = ssh::OnInterrupt::leave;
   remote.run(questions.tasks(), questions, options);
   std::vector<MachineStatus> machines;

@@ -21,7 +21,8 @@ using OnStatus =
 /// one with a hanging disk never answers.
 std::vector<MachineStatus> ask_machines(ssh::Remote& remote, const killfiles::Killfile& killfile,
                                         const std::vector<std::size_t>& which,
-                                        const OnStatus& on_status, std::chrono::seconds patience);
+                                        const OnStatus& on_status, std::chrono::seconds patience,
+                                        ssh::Follows follows = ssh::Follows::nothing);
 
 /// The indexes of all machines.
 std::vector<std::size_t> all_machines(const killfiles::Killfile& killfile);

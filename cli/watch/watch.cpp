@@ -143,7 +143,7 @@ int watch(Console& console, ssh::Remote& remote, const killfiles::Killfile& kill
     watched.take(place, result, status);
   };
   while (true) {
-    ask_machines(remote, killfile, watched.due(), take, kRoundPatience);
+    ask_machines(remote, killfile, watched.due(), take, kRoundPatience, ssh::Follows::more);
     if (remote.interrupted()) break;
     if (has_ended(watched.known())) {
       watched.leave_screen();

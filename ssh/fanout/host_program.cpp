@@ -4,12 +4,9 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <chrono>
-#include <exception>
 #include <utility>
 
 #include "ssh/fanout/host_program_names.h"
-#include "ssh/host/frames.h"
 #include "ssh/host_error.h"
 #include "ssh/printable.h"
 
@@ -27,14 +24,7 @@ extern const char dtool_host_2_gz_end[];
 namespace dtool::ssh {
 namespace {
 
-constexpr std::string_view kMissing = "dtool-host needed on ";
-/// What the line says before it starts the program.
-constexpr std::string_view kBegins = "dtool-host begins\n";
-/// After this long without a greeting the program is of no use: `status` waits for 20 s in all, and
-/// a busy host takes a second.
-constexpr std::chrono::seconds kLongestSilence{15};
 constexpr std::string_view kHasGzip = " with gzip";
-constexpr std::size_t kLongestNoise = 1U << 20U;  // of a log-in shell, before the program speaks
 
 /// Its possible folders, in this order; the home folder may be mounted so that programs in it do
 /// not run. A folder that others could have made is used only if `own` finds that it is the user's.
@@ -99,113 +89,10 @@ std::string bring_line(std::string_view sha256, std::size_t size, std::string_vi
       kOwn, kFolders, size, unpack, "~/.dtool/host, XDG_RUNTIME_DIR, /var/tmp, /tmp", sha256);
 }
 
-/// Hands on what comes behind the program's greeting, and keeps what the line says in its place.
-class Gate {
- public:
-  explicit Gate(std::function<void(Stream, std::string_view)> hand_on)
-      : hand_on_(std::move(hand_on)) {}
+}  // namespace
 
-  void take(Stream stream, std::string_view bytes) {
-    if (stream == Stream::err && errors_.size() < kMostErrors) errors_ += bytes;
-    if (stream == Stream::err || is_open_) {
-      if (hand_on_) hand_on_(stream, bytes);
-      return;
-    }
-    held_ += bytes;
-    const std::size_t at = held_.find(host::kGreeting);
-    if (at == held_.npos) {
-      if (held_.size() > kLongestNoise)
-        throw HostError(Failure::host_program, "the answer is not from dtool-host",
-                        "what does a log-in there print? dtool command -- true shows it");
-      return;
-    }
-    is_open_ = true;
-    const std::string rest = held_.substr(at + host::kGreeting.size());
-    if (!rest.empty() && hand_on_) hand_on_(stream, rest);
-  }
-
-  bool is_open() const { return is_open_; }
-
-  /// Whether the line has started the program.
-  bool has_begun() const { return held_.find(kBegins) != held_.npos; }
-
-  /// The text before the greeting, but the line's own; all text, if there was no greeting.
-  std::string noise() const {
-    std::string text = held_.substr(0, held_.find(host::kGreeting));
-    const std::size_t at = text.rfind(kBegins);
-    if (at != text.npos) text.erase(at, kBegins.size());
-    return text;
-  }
-
-  /// The beginning of standard error.
-  const std::string& errors() const { return errors_; }
-
-  /// The system and processor of a host that lacks the program, `Linux x86_64` or `Linux x86_64
-  /// with gzip`; or empty.
-  std::string missing_on() const {
-    const std::size_t at = held_.rfind(kMissing);
-    if (at == held_.npos || is_open_) return {};
-    const std::size_t begin = at + kMissing.size();
-    return held_.substr(begin, held_.find_first_of("\r\n", begin) - begin);
-  }
-
- private:
-  std::function<void(Stream, std::string_view)> hand_on_;
-  static constexpr std::size_t kMostErrors = 4096;
-
-  std::string held_;
-  std::string errors_;
-  bool is_open_ = false;
-};
-
-/// One command whose program may be started and never greet.
-struct Watch {
-  Connection& connection;
-  const Gate& gate;
-  asio::steady_timer timer;
-  bool is_over = false;
-  bool was_silent = false;
-};
-
-/// Counts its own looks: this process may have stood still, and the greeting be there.
-asio::awaitable<void> end_if_silent(Reactor& reactor, Watch& watch) {
-  std::chrono::seconds silence{0};
-  while (!watch.is_over && !watch.gate.is_open() && silence < kLongestSilence) {
-    constexpr std::chrono::seconds kPause{1};
-    watch.timer.expires_after(kPause);
-    co_await reactor.wait_for(watch.timer);
-    if (watch.gate.has_begun()) silence += kPause;
-  }
-  if (watch.is_over || watch.gate.is_open()) co_return;
-  watch.was_silent = true;
-  watch.connection.abandon();
-}
-
-asio::awaitable<int> execute(Reactor& reactor, Connection& connection, const Gate& gate,
-                             std::string line, CommandStreams streams, Deadline deadline) {
-  Watch watch{connection, gate, asio::steady_timer(reactor.context())};
-  TaskGroup watching(reactor);
-  watching.spawn(end_if_silent(reactor, watch));
-  int exit_code = -1;
-  std::exception_ptr failure;
-  try {
-    exit_code = co_await connection.execute(std::move(line), std::move(streams), deadline);
-  } catch (...) {  // whatever it is, the group must end first
-    failure = std::current_exception();
-  }
-  watch.is_over = true;
-  watch.timer.cancel();
-  co_await watching.join();
-  if (watch.was_silent)
-    throw HostError(Failure::host_program,
-                    fmt::format("dtool-host was started on it, and said nothing for {} seconds",
-                                kLongestSilence.count()),
-                    "delete .dtool/host in the home folder there: dtool brings it again");
-  if (failure) std::rethrow_exception(failure);
-  co_return exit_code;
-}
-
-asio::awaitable<void> bring(Connection& connection, std::string system, Deadline deadline) {
+asio::awaitable<void> bring_host_program(Connection& connection, std::string system,
+                                         Deadline deadline) {
   const bool has_gzip = system.ends_with(kHasGzip);
   if (has_gzip) system.resize(system.size() - kHasGzip.size());
   std::size_t chosen = 0;
@@ -231,8 +118,6 @@ asio::awaitable<void> bring(Connection& connection, std::string system, Deadline
   throw HostError(Failure::host_program,
                   fmt::format("dtool-host cannot be put on it: {}", printable_words(why, 500)));
 }
-
-}  // namespace
 
 HostError not_begun(int exit_code, const std::string& out, const std::string& errors) {
   const std::string said = printable_words(errors.empty() ? out : errors, 200);
@@ -283,40 +168,9 @@ std::string host_program_line(Damaged damaged) {
       "g=; (echo | gzip -c) >/dev/null 2>&1 && g=\"{}\"; echo \"{}$(uname -sm)$g\"; exit {}' "
       "dtool{}",
       kIs, removes ? kWhole : "", removes ? "" : kIfBoth, by_machine,
-      kBegins.substr(0, kBegins.size() - 1), removes ? "whole && " : "", kOwn, kFolders,
-      removes ? "whole && " : "", kHasGzip, kMissing, kHostProgramMissing, names);
-}
-
-asio::awaitable<int> run_host_program(Reactor& reactor, Connection& connection,
-                                      std::function<CommandStreams()> open_streams,
-                                      std::string& log_in_said, Deadline deadline) {
-  Damaged damaged = Damaged::is_started;
-  for (bool was_brought = false;;) {
-    CommandStreams streams = open_streams();
-    Gate gate(std::move(streams.on_output));
-    streams.on_output = [&gate](Stream stream, std::string_view bytes) {
-      gate.take(stream, bytes);
-    };
-    std::string line = host_program_line(damaged);
-    const int exit_code =
-        co_await execute(reactor, connection, gate, std::move(line), std::move(streams), deadline);
-    log_in_said = gate.noise();
-    if (gate.is_open()) co_return exit_code;
-    const std::string missing_on = gate.missing_on();
-    const bool is_missing = !missing_on.empty() && exit_code == kHostProgramMissing;
-    if (is_missing && was_brought)
-      throw HostError(Failure::host_program,
-                      "dtool-host was put on it and is not there: is its home folder another one "
-                      "at each log-in?");
-    if (is_missing) {
-      co_await bring(connection, missing_on, deadline);
-      was_brought = true;
-    } else if (damaged == Damaged::is_started) {
-      damaged = Damaged::is_removed;
-    } else {
-      throw not_begun(exit_code, log_in_said, gate.errors());
-    }
-  }
+      kHostProgramBegins.substr(0, kHostProgramBegins.size() - 1), removes ? "whole && " : "", kOwn,
+      kFolders, removes ? "whole && " : "", kHasGzip, kHostProgramNeeded, kHostProgramMissing,
+      names);
 }
 
 }  // namespace dtool::ssh

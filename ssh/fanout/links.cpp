@@ -30,16 +30,52 @@ HostLinks::HostLinks(const std::vector<Host>& hosts, const ConnectOptions& optio
       keep_(options.keep),
       hosts_(hosts),
       keys_(hosts.size()),
-      connections_(hosts.size()) {
+      links_(hosts.size()) {
   if (keep_.count() > 0) kept_folder_ = open_kept_folder();
 }
 
 asio::awaitable<Connection*> HostLinks::connect(std::size_t host) {
-  std::unique_ptr<Connection>& connection = connections_[host];
-  if (connection != nullptr && connection->is_usable()) co_return connection.get();
-  connection.reset();
-  connection = co_await open(host);
-  co_return connection.get();
+  Link& link = links_[host];
+  const bool is_busy = link.program != nullptr && link.program->is_running();
+  if (link.connection != nullptr && (is_busy || link.connection->is_usable()))
+    co_return link.connection.get();
+  link = {};
+  link.connection = co_await open(host);
+  co_return link.connection.get();
+}
+
+ServingProgram& HostLinks::program(std::size_t host) {
+  Link& link = links_[host];
+  if (link.program == nullptr)
+    link.program = std::make_unique<ServingProgram>(reactor_, *link.connection);
+  return *link.program;
+}
+
+asio::awaitable<void> HostLinks::end_program(std::size_t host) {
+  if (links_[host].program != nullptr) co_await links_[host].program->end();
+}
+
+void HostLinks::end_programs() {
+  std::size_t running = 0;
+  for (std::vector<Link>* links : {&links_, &dropped_}) {
+    for (Link& link : *links) {
+      if (link.program == nullptr || !link.program->is_running()) continue;
+      ++running;
+      asio::co_spawn(reactor_.context(), link.program->end(),
+                     [&running](const std::exception_ptr&) { --running; });
+    }
+  }
+  reactor_.context().restart();
+  while (running > 0) reactor_.context().run_one();
+}
+
+/// What the connection is used for ends with it, soon.
+void HostLinks::drop(std::size_t host) {
+  Link link = std::move(links_[host]);
+  links_[host] = {};
+  if (link.program == nullptr || !link.program->is_running()) return;
+  link.connection->abandon();
+  dropped_.push_back(std::move(link));
 }
 
 asio::awaitable<std::unique_ptr<Connection>> HostLinks::open(std::size_t host) {
@@ -84,11 +120,12 @@ asio::awaitable<std::unique_ptr<Connection>> HostLinks::log_in(std::size_t host)
   co_return std::make_unique<SshConnection>(reactor_, std::move(session));
 }
 
-/// Takes the sessions that this process has opened out of `connections_`; closes all others.
+/// Takes the sessions that this process has opened out of `links_`; closes all others.
 std::vector<KeptSession> HostLinks::sessions_to_keep() {
   std::vector<KeptSession> sessions;
-  for (std::size_t i = 0; i < connections_.size(); ++i) {
-    std::unique_ptr<Connection> connection = std::move(connections_[i]);
+  for (std::size_t i = 0; i < links_.size(); ++i) {
+    links_[i].program.reset();
+    std::unique_ptr<Connection> connection = std::move(links_[i].connection);
     auto* ours = dynamic_cast<SshConnection*>(connection.get());
     if (ours == nullptr || !ours->is_usable()) continue;
     connection.release();

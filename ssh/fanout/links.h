@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ssh/connection.h"
+#include "ssh/fanout/serving_program.h"
 #include "ssh/kept/keeper.h"
 #include "ssh/kept/kept_folder.h"
 #include "ssh/program/masters.h"
@@ -28,8 +29,14 @@ class HostLinks {
   /// The connection to a host: the open one, a kept one, or a new one. It is valid until drop() or
   /// the next connect(). Throws HostError.
   asio::awaitable<Connection*> connect(std::size_t host);
+  /// dtool-host over that connection.
+  ServingProgram& program(std::size_t host);
+  /// Ends the program that waits there, so that the connection can be used for something else.
+  asio::awaitable<void> end_program(std::size_t host);
+  /// The same on all hosts; runs the event loop.
+  void end_programs();
   /// Closes it.
-  void drop(std::size_t host) { connections_[host].reset(); }
+  void drop(std::size_t host);
 
   /// From now on no connection is opened over `ssh`, and the user is asked nothing.
   void interrupt() { masters_.interrupt(); }
@@ -40,6 +47,13 @@ class HostLinks {
   std::string address_of(const Host& host) const { return connector_.address_of(host); }
 
  private:
+  /// A host's connection, and what serves there; in this order, since a program uses its
+  /// connection.
+  struct Link {
+    std::unique_ptr<Connection> connection;
+    std::unique_ptr<ServingProgram> program;
+  };
+
   friend bool leave_to_keeper(std::unique_ptr<HostLinks>& links) noexcept;
   asio::awaitable<std::unique_ptr<Connection>> open(std::size_t host);
   asio::awaitable<std::unique_ptr<Connection>> log_in(std::size_t host);
@@ -53,7 +67,8 @@ class HostLinks {
   std::optional<KeptFolder> kept_folder_;  ///< set if there may be kept connections
   std::vector<Host> hosts_;
   std::vector<std::string> keys_;  ///< connection_key of each host, if connections are kept
-  std::vector<std::unique_ptr<Connection>> connections_;
+  std::vector<Link> links_;
+  std::vector<Link> dropped_;  ///< with programs that had not ended
 };
 
 /// Hands the connections that this process has opened to a keeper, if they are to be kept. Returns

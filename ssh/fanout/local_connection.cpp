@@ -36,6 +36,7 @@ class LocalConnection : public Connection {
   void abandon() override {
     if (running_ != nullptr) running_->tell_to_end();
   }
+  void expire() override { abandon(); }
   bool is_usable() const override { return true; }
 
  private:

@@ -9,9 +9,10 @@
 #include <utility>
 
 #include "ssh/connection.h"
-#include "ssh/fanout/host_program.h"
+#include "ssh/fanout/serving_program.h"
 #include "ssh/fanout/terminal_relay.h"
 #include "ssh/host_error.h"
+#include "ssh/machine/fd_bytes.h"
 #include "ssh/machine/interrupt_listener.h"
 #include "ssh/machine/interrupts.h"
 #include "ssh/machine/process.h"
@@ -69,6 +70,7 @@ class TerminalLink::Work {
   void on_asked();
   void await_resizing();
   asio::awaitable<void> connect();
+  asio::awaitable<void> write_request(const Command& request, int pipe);
   asio::awaitable<void> run_here(std::string line, const Terminal& terminal, HostResult& result);
   asio::awaitable<void> run_there(std::string line, const Terminal& terminal, HostResult& result);
   asio::awaitable<void> run_in(TerminalRelay& relay, std::string line, HostResult& result);
@@ -150,23 +152,25 @@ asio::awaitable<void> TerminalLink::Work::connect() {
   }
 }
 
+asio::awaitable<void> TerminalLink::Work::write_request(const Command& request, int pipe) {
+  const std::string_view input = request.input;
+  co_await write_all(reactor_, pipe, input, kNoDeadline);
+}
+
 asio::awaitable<void> TerminalLink::Work::ask(Command request, HostResult& result) {
   co_await connect();
-  std::function<CommandStreams()> open_streams = [&request, &result] {
-    CommandStreams streams;
-    streams.input = request.input;
-    streams.on_output = [&result](Stream stream, std::string_view bytes) {
-      constexpr std::size_t kMostOutput = 1'000'000;
-      if (result.out.size() + result.err.size() + bytes.size() > kMostOutput)
-        throw HostError(Failure::too_much_output, "its answer has more than 1 MB");
-      (stream == Stream::out ? result.out : result.err) += bytes;
-    };
-    return streams;
+  HostRequests requests;
+  requests.write = [this, &request](int pipe) { return write_request(request, pipe); };
+  requests.on_output = [&result](Stream stream, std::string_view bytes) {
+    constexpr std::size_t kMostOutput = 1'000'000;
+    if (result.out.size() + result.err.size() + bytes.size() > kMostOutput)
+      throw HostError(Failure::too_much_output, "its answer has more than 1 MB");
+    (stream == Stream::out ? result.out : result.err) += bytes;
   };
   const Deadline deadline = after(std::chrono::minutes(1));
   result.host_key = connection_->host_key();
-  result.exit_code = co_await run_host_program(reactor_, *connection_, std::move(open_streams),
-                                               result.log_in_said, deadline);
+  ServingProgram program(reactor_, *connection_);
+  result.exit_code = co_await program.answer(std::move(requests), result.log_in_said, deadline);
 }
 
 asio::awaitable<void> TerminalLink::Work::run_here(std::string line, const Terminal& terminal,

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "ssh/host/files.h"
 
@@ -72,6 +73,18 @@ std::optional<Frame> FrameInput::next(std::optional<std::chrono::milliseconds> p
     reader_.add(*bytes);
   }
   return std::nullopt;
+}
+
+bool FrameInput::skip_to_end_of_requests() {
+  constexpr std::size_t kMost = 1U << 20U;
+  if (!std::exchange(is_left_, false)) return false;
+  std::size_t skipped = 0;
+  while (const auto frame = next()) {
+    if (frame->kind == Kind::end_of_requests) return true;
+    skipped += frame->body.size();
+    if (skipped > kMost) break;
+  }
+  return false;
 }
 
 }  // namespace dtool::host

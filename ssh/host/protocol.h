@@ -60,6 +60,8 @@ enum class Kind : std::uint16_t {
   copy_sum = 74,
   parcel_request = 75,
   parcel_reply = 76,
+  end_of_requests = 80,
+  end_of_replies = 81,
 };
 
 /// The largest body of a frame of that kind, in bytes; 0: no such kind.
@@ -98,6 +100,8 @@ constexpr std::uint32_t longest_body(Kind kind) {
     case Kind::copy_request:
     case Kind::copy_sum:
     case Kind::parcel_request:
+    case Kind::end_of_requests:
+    case Kind::end_of_replies:
       return kSentences;
     case Kind::package_bytes:
     case Kind::package_entry:
@@ -140,6 +144,22 @@ struct Fault {
   std::string hint = {};  ///< what the user can do about it; or empty
 
   void fields(auto visit) { visit(sentence, hint); }
+};
+
+/// After a command's last request, where another command may follow: dtool-host waits for it. The
+/// end of the input takes its place where none follows.
+struct EndOfRequests {
+  static constexpr Kind kKind = Kind::end_of_requests;
+
+  void fields(auto visit) { visit(); }
+};
+
+/// The answer to EndOfRequests: all replies were sent.
+struct EndOfReplies {
+  static constexpr Kind kKind = Kind::end_of_replies;
+  std::int64_t exit_code = 0;  ///< with which dtool-host would have ended
+
+  void fields(auto visit) { visit(exit_code); }
 };
 
 }  // namespace dtool::host

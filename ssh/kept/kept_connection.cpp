@@ -43,6 +43,9 @@ class KeptConnection : public Connection {
   asio::awaitable<int> execute(std::string line, CommandStreams streams,
                                Deadline deadline) override;
   void abandon() override { ::shutdown(keeper_.get(), SHUT_RDWR); }
+  void expire() override {
+    send_message(keeper_.get(), std::string_view(&keeper_protocol::kExpire, 1));
+  }
   bool is_usable() const override;
   std::string host_key() const override { return host_key_; }
 

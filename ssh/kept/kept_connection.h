@@ -25,6 +25,7 @@ inline constexpr char kYours = 'y';    ///< its key follows: the host has just a
                                        ///< known
 inline constexpr char kRefused = 'n';  ///< taken, or lost
 inline constexpr char kExecute = 'x';  ///< an Order, the line; with it output, error and input
+inline constexpr char kExpire = 'p';   ///< the command that runs has taken too long
 inline constexpr char kResult = 'r';   ///< a Result, the error, a NUL byte, the hint
 inline constexpr char kGiveBack = 'g';  ///< the command is done with it. One that goes without this
                                         ///< was killed or interrupted, and what it had begun there

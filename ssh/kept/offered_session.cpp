@@ -170,10 +170,14 @@ asio::awaitable<bool> OfferedSession::take(std::string key) {
 /// itself is gone.
 asio::awaitable<void> OfferedSession::watch_caller(int caller, Waiter& waiter,
                                                    const bool& is_done) {
-  char byte = 0;
   while (!is_done) {
-    const ssize_t size = ::recv(caller, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    if (size >= 0 || (errno != EAGAIN && errno != EINTR)) {
+    Message message;
+    const Received received = receive_message(caller, message);
+    if (received == Received::message && message.bytes.front() == keeper_protocol::kExpire) {
+      session_.connection->expire();
+      continue;
+    }
+    if (received != Received::nothing) {
       session_.connection->session().cut();
       co_return;
     }

@@ -97,9 +97,10 @@ class Talk {
     co_return true;
   }
 
-  /// The next packet. Nothing: it has ended (is_over()) or the deadline passed.
+  /// The next packet. Nothing: it has ended (is_over()), the deadline passed, or expire() was
+  /// called.
   asio::awaitable<std::optional<Packet>> hear(Deadline deadline) {
-    for (;;) {
+    while (!is_expired_) {
       if (std::optional<Packet> packet = master_protocol::take_packet(bytes_)) co_return packet;
       std::array<char, 4096> part;
       const ssize_t count = ::recv(socket_.get(), part.data(), part.size(), 0);
@@ -112,6 +113,13 @@ class Talk {
       const auto outcome = co_await waiter_.wait(Waiter::For::readable, deadline);
       if (outcome == Waiter::Outcome::deadline_passed) co_return std::nullopt;
     }
+    co_return std::nullopt;
+  }
+
+  /// As if the deadline of each hear() had passed.
+  void expire() {
+    is_expired_ = true;
+    waiter_.wake();
   }
 
   bool is_over() const { return is_over_; }
@@ -122,6 +130,7 @@ class Talk {
   Waiter waiter_;
   std::string bytes_;
   bool is_over_ = false;
+  bool is_expired_ = false;
 };
 
 /// Many at once may want the same master, whose queue is short.
@@ -143,7 +152,10 @@ class MasterConnection : public Connection {
   asio::awaitable<int> execute(std::string line, CommandStreams streams,
                                Deadline deadline) override;
   void abandon() override {
-    if (talk_ >= 0) ::shutdown(talk_, SHUT_RDWR);
+    if (talk_ != nullptr) ::shutdown(talk_->fd(), SHUT_RDWR);
+  }
+  void expire() override {
+    if (talk_ != nullptr) talk_->expire();
   }
   bool is_usable() const override {
     return is_usable_ && static_cast<bool>(connect_to(master_.socket));
@@ -173,7 +185,7 @@ class MasterConnection : public Connection {
   Master master_;
   OwnedFd in_use_;
   bool is_usable_ = true;
-  int talk_ = -1;  ///< the conversation's socket, while there is one
+  Talk* talk_ = nullptr;  ///< the command's that runs
 };
 
 asio::awaitable<void> MasterConnection::pump_input(RunningCommand& running) {
@@ -328,7 +340,7 @@ asio::awaitable<void> MasterConnection::run(RunningCommand& running, std::string
   if (!socket) throw master_lost();
   std::optional<Talk> talk;
   talk.emplace(reactor_, std::move(socket));
-  talk_ = talk->fd();
+  talk_ = &*talk;
   co_await start(*talk, running, line);
   TaskGroup pumps(reactor_);
   if (running.in.writer) pumps.spawn(pump_input(running));
@@ -342,7 +354,7 @@ asio::awaitable<void> MasterConnection::run(RunningCommand& running, std::string
   } catch (...) {  // whatever it is, the pumps must end first
     failure = std::current_exception();
   }
-  talk_ = -1;
+  talk_ = nullptr;
   talk.reset();  // the master closes the session if it still runs
   if (!failure) running.deadline = after(kEndOfOutput);
   if (failure) running.deadline = std::min(running.deadline, after(kSlice));

@@ -232,6 +232,12 @@ asio::awaitable<void> Exchange::receive() {
   }
 }
 
+void Exchange::expire() {
+  deadline_ = Clock::now();
+  session_.wake();
+  if (input_waiter_ != nullptr) input_waiter_->wake();
+}
+
 void Exchange::signal(const char* name) {
   if (session_.is_connected() && channel_->exit_code() < 0)
     ssh_channel_request_send_signal(channel_->handle(), name);

@@ -53,6 +53,8 @@ class Exchange {
   /// Asks the server to send the command a signal (`TERM`). OpenSSH ignores this if the user is
   /// root.
   void signal(const char* name);
+  /// Has run() throw timed_out, if the command still runs.
+  void expire();
   /// After run() threw timed_out: passes on the output that still comes.
   asio::awaitable<void> take_last_words(Deadline deadline);
 

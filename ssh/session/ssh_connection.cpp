@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <functional>
 #include <utility>
 
@@ -19,6 +20,11 @@ SshConnection::SshConnection(Reactor& reactor, std::unique_ptr<Session> session)
 
 void SshConnection::abandon() {
   session_->shut_down();
+}
+
+void SshConnection::expire() {
+  if (running_ == nullptr) return abandon();
+  running_->expire();
 }
 
 asio::awaitable<std::unique_ptr<Channel>> SshConnection::open(Deadline deadline) {
@@ -84,12 +90,18 @@ asio::awaitable<int> SshConnection::execute(std::string line, CommandStreams str
                     deadline);
   co_await start(exchange.channel().handle(), line, deadline);
   bool has_timed_out = false;
+  running_ = &exchange;
+  std::exception_ptr failure;
   try {
     co_await exchange.run();
   } catch (const HostError& error) {
-    if (error.failure() != Failure::timed_out) throw;
-    has_timed_out = true;
+    has_timed_out = error.failure() == Failure::timed_out;
+    if (!has_timed_out) failure = std::current_exception();
+  } catch (...) {  // whatever it is, the exchange must be forgotten first
+    failure = std::current_exception();
   }
+  running_ = nullptr;
+  if (failure) std::rethrow_exception(failure);
   if (has_timed_out) {
     co_await end_command(exchange);
     throw command_timed_out();

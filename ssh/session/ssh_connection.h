@@ -19,6 +19,7 @@ class SshConnection : public Connection {
   asio::awaitable<int> execute(std::string line, CommandStreams streams,
                                Deadline deadline) override;
   void abandon() override;
+  void expire() override;
   bool is_usable() const override { return session_->is_connected(); }
   std::string host_key() const override { return session_->host_key(); }
 
@@ -38,6 +39,7 @@ class SshConnection : public Connection {
   Reactor& reactor_;
   std::unique_ptr<Session> session_;
   std::unique_ptr<Channel> ahead_;  // after session_: a channel goes before its session
+  Exchange* running_ = nullptr;     ///< the command's that runs
 };
 
 }  // namespace dtool::ssh

@@ -110,6 +110,7 @@ void Copying::ask_with(const std::vector<std::size_t>& hosts, Settles settles,
   }
   ssh::RunOptions options;
   options.on_interrupt = ssh::OnInterrupt::leave;
+  if (settles == Settles::no) options.follows = ssh::Follows::more;
   ssh::Events nobody;
   auto results = remote_.run(std::move(tasks), nobody, options);
   for (std::size_t i = 0; i < results.size(); ++i) {

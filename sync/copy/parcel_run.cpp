@@ -55,6 +55,7 @@ void ParcelRun::run(ssh::Remote& remote) {
   std::vector<ssh::Task> tasks;
   for (const auto& [host, slot] : slots_) tasks.push_back(begin_task(slot));
   ssh::RunOptions options;
+  options.follows = ssh::Follows::more;
   options.on_interrupt = ssh::OnInterrupt::leave;  // the same command goes on from there
   const std::vector<ssh::HostResult> results = remote.run(std::move(tasks), *this, options);
   std::size_t i = 0;

@@ -93,8 +93,22 @@ fails_with 'exit' 'bashrc'
 fails_with 'ulimit -s 64' 'a stack \(ulimit -s\) of 64 kB at most: .*bashrc'
 fails_with 'ulimit -f 0' 'files \(ulimit -f\) of 0 kB at most: .*bashrc'
 fails_with 'echo a greeting; exit 3' '\(exit code 3\): a greeting'
-fails_with 'read -r first' 'the request did not arrive: .*bashrc'
 fails_with 'cat >/dev/null' 'the request did not arrive: .*bashrc'
+# A slow start-up file is waited for once.
+rm -f "$DTOOL_LAB_FOLDER/host2/root/shells"
+echo 'echo x >>~/shells' >"$profile"
+takes_shells() {
+  local shells
+  shells=$(wc -l <"$DTOOL_LAB_FOLDER/host2/root/shells")
+  [[ $shells == "$1" ]] || fail "$2 took $shells log-in shells, not $1"
+  rm "$DTOOL_LAB_FOLDER/host2/root/shells"
+}
+for program in libssh ssh; do
+  expect_exit 0 dtool run --runs_on h2 --ssh_program $program -- bash -c 'sleep 300'
+  takes_shells 1 run
+  expect_exit 0 dtool kill --yes --delete --ssh_program $program bash
+  takes_shells 1 'kill --delete'
+done
 rm "$profile"
 sed 's,^root:.*,root:x:0:0::/root:/bin/false,' /etc/passwd >"$work/passwd"
 on h2 mount --bind "$work/passwd" /etc/passwd

@@ -8,9 +8,7 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
-#include <stdexcept>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "ssh/machine/interrupts.h"
@@ -100,38 +98,6 @@ TEST_F(InterruptedFleet, AnInterruptEndsAWait) {
   const auto results = remote->run(
       {{0, Command{"true"}}, {1, Command{"kill -INT $PPID; sleep 0.2; exec sleep 1"}}}, steps, {});
   EXPECT_EQ(results.at(0).failure, Failure::not_started);
-}
-
-TEST(Fleet, WhatManyHostsShareIsToldWhenItIsWhole) {
-  auto output = std::make_shared<SharedBytes>();
-  output->make = [](const SharedBytes::Write& write) {
-    write("abc");
-    std::this_thread::sleep_for(100ms);
-    write(std::string(3'000'000, '\0'));
-    write("def");
-  };
-  std::vector<std::pair<std::uint64_t, std::string>> told;
-  output->on_whole = [&told](std::uint64_t bytes, const std::string& sha256) {
-    told.emplace_back(bytes, sha256);
-  };
-  const Command command{"cat | sha256sum | cut -d ' ' -f 1", "", output};
-  Steps steps;
-  const auto results = here(2)->run({{0, command}, {1, command}}, steps, RunOptions{{60s}});
-  ASSERT_EQ(told.size(), 1U);
-  EXPECT_EQ(told[0].first, 3'000'006U);
-  EXPECT_EQ(told[0].second + "\n", results.at(1).out);
-}
-
-TEST(Fleet, WhatCannotBeMadeIsThisMachinesFault) {
-  auto output = std::make_shared<SharedBytes>();
-  output->make = [](const SharedBytes::Write& write) {
-    write("abc");
-    throw std::runtime_error("the file is gone");
-  };
-  Steps steps;
-  const auto results = here(1)->run({{0, Command{"cat", "", output}}}, steps, RunOptions{{60s}});
-  EXPECT_EQ(results.at(0).failure, Failure::local_program);
-  EXPECT_EQ(results[0].error, "the file is gone");
 }
 
 TEST(Fleet, ATasksOwnOptionsGoBeforeThoseOfTheRun) {

@@ -4,9 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <cstdint>
 #include <limits>
+#include <thread>
 
+#include "ssh/host/files.h"
 #include "ssh/host/messages/run.h"
 
 namespace dtool::host {
@@ -95,6 +99,37 @@ TEST(Frames, ABodyMayBeAsLongAsItsKindAllowsAndNoByteLonger) {
   EXPECT_THROW(to_frame(Kind::fault, std::string(most + 1, 'x')), BadMessage);
   reader.add(number_bytes(most + 1, 4) + number_bytes(static_cast<unsigned>(Kind::fault), 2));
   EXPECT_THROW(reader.next(), BadMessage);
+}
+
+/// What is left of `frames` after an answer that did not want all of them.
+bool finds_end(const std::string& frames) {
+  int ends[2];
+  if (::pipe(ends) != 0) return false;
+  const Descriptor reader(ends[0]);
+  std::thread writing([writer = ends[1], &frames] {
+    [[maybe_unused]] const ssize_t size = ::write(writer, frames.data(), frames.size());
+    ::close(writer);
+  });
+  FrameInput input(reader.get());
+  input.next();
+  input.leave();
+  EXPECT_FALSE(input.next());
+  const bool is_found = input.skip_to_end_of_requests();
+  const auto following = is_found ? input.next() : std::nullopt;
+  EXPECT_EQ(is_found, following && following->kind == Kind::kill_reply);
+  while (read_some(reader.get())) continue;
+  writing.join();
+  return is_found;
+}
+
+TEST(FrameInput, PassesOverWhatItLeftUpToTheEndOfTheRequests) {
+  const std::string first = to_frame(Fault{"first"});
+  const std::string end = to_frame(EndOfRequests()) + to_frame(example());
+  const std::string large = to_frame(Kind::package_bytes, std::string(600'000, 'x'));
+  EXPECT_TRUE(finds_end(first + end));
+  EXPECT_TRUE(finds_end(first + to_frame(Fault{"second"}) + large + end));
+  EXPECT_FALSE(finds_end(first + large + large + end)) << "that is much";
+  EXPECT_FALSE(finds_end(first));
 }
 
 TEST(Messages, ThatEndTooSoonOrTooLateAreRefused) {

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// dtool-host as it serves over one connection: it is started for the first command's requests, and
+// takes those of the next commands too, so that they need no log-in shell of their own.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "ssh/connection.h"
+#include "ssh/fanout/host_program.h"
+
+namespace dtool::ssh {
+
+/// One command's requests for dtool-host.
+struct HostRequests {
+  /// Writes their frames to a non-blocking pipe; called anew for each try.
+  std::function<asio::awaitable<void>(int pipe)> write;
+  std::function<void(Stream, std::string_view)> on_output;  ///< takes the replies
+  bool are_followed = false;  ///< by another command, for which the program waits
+};
+
+class ServingProgram {
+ public:
+  ServingProgram(Reactor& reactor, Connection& connection);
+
+  /// Has the requests answered, by the program that waits or by one that it starts, and installs
+  /// it first if it is missing. A program that ends before it speaks may be damaged: if it is, it
+  /// is brought again. One that is started and does not speak fails, and the connection with it.
+  /// Returns the exit code. `log_in_said` takes what the log-in printed before the program spoke.
+  /// Throws HostError as Connection::execute does.
+  asio::awaitable<int> answer(HostRequests requests, std::string& log_in_said, Deadline deadline);
+
+  /// Whether the program runs. The connection is busy with it until end().
+  bool is_running() const;
+
+  /// Tells a program that waits to end, and waits for that. A program that does not end in time
+  /// loses the connection.
+  asio::awaitable<void> end();
+
+ private:
+  struct Started;
+
+  void start(Damaged damaged);
+  asio::awaitable<void> run(std::shared_ptr<Started> started, std::string line);
+  asio::awaitable<int> take_turn(const HostRequests& requests, Deadline deadline);
+  asio::awaitable<void> write(std::shared_ptr<Started> started, const HostRequests& requests);
+  asio::awaitable<void> await_end_of_turn(Started& started, Deadline deadline);
+
+  Reactor& reactor_;
+  Connection& connection_;
+  std::shared_ptr<Started> started_;
+};
+
+}  // namespace dtool::ssh
