@@ -58,6 +58,7 @@ class Fleet : public Remote {
       : links_(std::make_unique<HostLinks>(hosts, options)),
         reactor_(links_->reactor()),
         width_(make_room_for_files(hosts.size(), std::max<std::size_t>(options.width, 1))),
+        has_room_for_programs_(has_room_for_files(hosts.size(), width_)),
         hosts_(std::move(hosts)),
         silent_(options.silent),
         interrupts_(reactor_, [this](Asked what) { on_asked(what); }) {
@@ -89,6 +90,9 @@ class Fleet : public Remote {
   asio::awaitable<void> pause(std::chrono::milliseconds duration);
   asio::awaitable<Connection*> connect(std::size_t host);
   asio::awaitable<int> attempt(FleetRound& round, std::size_t index);
+  using OnOutput = std::function<void(Stream, std::string_view)>;
+  asio::awaitable<int> ask_program(FleetRound& round, std::size_t index, Follows follows,
+                                   OnOutput on_output, Deadline deadline);
   asio::awaitable<int> run_in_shell(FleetRound& round, std::size_t index, Connection& connection,
                                     CommandStreams streams, Deadline deadline);
   asio::awaitable<void> feed(FleetRound& round, std::size_t index, int pipe, Deadline deadline);
@@ -96,6 +100,7 @@ class Fleet : public Remote {
   std::unique_ptr<HostLinks> links_;
   Reactor& reactor_;
   std::size_t width_;
+  bool has_room_for_programs_;  ///< that wait on all hosts
   std::vector<Host> hosts_;
   std::shared_ptr<SilentHosts> silent_;
   Interrupts interrupts_;
@@ -173,33 +178,29 @@ asio::awaitable<int> Fleet::attempt(FleetRound& round, std::size_t index) {
   const Task& task = round.tasks[index];
   HostResult& result = round.results[index];
   const TaskOptions options = task.options ? *task.options : round.options;
+  const auto* command = std::get_if<Command>(&task.step);
+  const bool is_for_program = command != nullptr && command->run_by == RunBy::host_program;
   Connection* connection = co_await connect(task.host);
+  if (!is_for_program || links_->program(task.host).is_ending()) {
+    co_await links_->end_program(task.host);
+    connection = co_await connect(task.host);
+  }
   result.host_key = connection->host_key();
   if (interrupted()) throw HostError(Failure::not_started, kNotStarted);
-  std::function<void(Stream, std::string_view)> on_output =
-      [this, &round, &result, &task, options](Stream stream, std::string_view bytes) {
-        if (options.keep_output == KeepOutput::yes) {
-          if (result.out.size() + result.err.size() + bytes.size() > kMostHeld) {
-            result.out = result.err = {};
-            throw too_much_output();
-          }
-          (stream == Stream::out ? result.out : result.err) += bytes;
-        }
-        tell(round, [&](Events& events) { events.on_output(task.host, stream, bytes); });
-      };
+  OnOutput on_output = [this, &round, &result, &task, options](Stream stream,
+                                                               std::string_view bytes) {
+    if (options.keep_output == KeepOutput::yes) {
+      if (result.out.size() + result.err.size() + bytes.size() > kMostHeld) {
+        result.out = result.err = {};
+        throw too_much_output();
+      }
+      (stream == Stream::out ? result.out : result.err) += bytes;
+    }
+    tell(round, [&](Events& events) { events.on_output(task.host, stream, bytes); });
+  };
   const Deadline deadline = options.timeout ? after(*options.timeout) : kNoDeadline;
-  const auto* command = std::get_if<Command>(&task.step);
-  if (command != nullptr && command->run_by == RunBy::host_program) {
-    HostRequests requests;
-    requests.write = [this, &round, index, deadline](int pipe) {
-      return feed(round, index, pipe, deadline);
-    };
-    requests.on_output = on_output;
-    requests.are_followed = options.follows == Follows::more;
-    ServingProgram& program = links_->program(task.host);
-    co_return co_await program.answer(std::move(requests), result.log_in_said, deadline);
-  }
-  co_await links_->end_program(task.host);
+  if (is_for_program)
+    co_return co_await ask_program(round, index, options.follows, on_output, deadline);
   if (command == nullptr) {
     co_return co_await run_local_program(reactor_, *connection, std::get<LocalProgram>(task.step),
                                          on_output, deadline);
@@ -207,6 +208,29 @@ asio::awaitable<int> Fleet::attempt(FleetRound& round, std::size_t index) {
   CommandStreams streams;
   streams.on_output = on_output;
   co_return co_await run_in_shell(round, index, *connection, std::move(streams), deadline);
+}
+
+/// A program that waits may have been lost meanwhile: then it is asked over a new connection.
+asio::awaitable<int> Fleet::ask_program(FleetRound& round, std::size_t index, Follows follows,
+                                        OnOutput on_output, Deadline deadline) {
+  const std::size_t host = round.tasks[index].host;
+  HostRequests requests;
+  requests.write = [this, &round, index, deadline](int pipe) {
+    return feed(round, index, pipe, deadline);
+  };
+  requests.on_output = on_output;
+  requests.are_followed = follows == Follows::more && has_room_for_programs_;
+  std::string& log_in_said = round.results[index].log_in_said;
+  bool is_lost = false;
+  try {
+    co_return co_await links_->program(host).answer(requests, log_in_said, deadline);
+  } catch (const HostError&) {
+    is_lost = links_->program(host).was_lost_before() && !interrupted();
+    if (!is_lost) throw;
+  }
+  links_->drop(host);
+  co_await connect(host);
+  co_return co_await links_->program(host).answer(requests, log_in_said, deadline);
 }
 
 /// Hands a host's command its own input and what it shares with others.

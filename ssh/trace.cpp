@@ -136,6 +136,7 @@ std::string describe_known(const host::Frame& frame) {
     DTOOL_DESCRIBE(CopySum)
     DTOOL_DESCRIBE(ParcelRequest)
     DTOOL_DESCRIBE(ParcelReply)
+    DTOOL_DESCRIBE(BeginOfRequests)
     DTOOL_DESCRIBE(EndOfRequests)
     DTOOL_DESCRIBE(EndOfReplies)
 #undef DTOOL_DESCRIBE

@@ -74,6 +74,8 @@ int answer(const Frame& frame, FrameInput& input, int output) {
     return 0;
   };
   switch (frame.kind) {
+    case Kind::begin_of_requests:
+      return reply(open<BeginOfRequests>(frame));
     case Kind::kill_request:
       return reply(kill_run(open<KillRequest>(frame)));
     case Kind::start_request:

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <exception>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
 #include "ssh/host/frames.h"
@@ -22,9 +23,12 @@ namespace {
 constexpr std::chrono::seconds kLongestSilence{15};
 constexpr std::size_t kLongestNoise = 1U << 20U;  // of a log-in shell, before the program speaks
 /// A log-in that takes longer may have a start-up file that reads standard input to its end.
-constexpr std::chrono::seconds kLongestLogIn{15};
-/// For the end of a program that was told to end.
-constexpr std::chrono::seconds kLongestEnd{2};
+constexpr std::chrono::seconds kLongestLogIn{20};
+/// For the echo of a program that has greeted; a start-up file may have taken the requests.
+constexpr std::chrono::seconds kLongestEcho{5};
+/// For the end of a program that was told to end. A process of a start-up file may hold its output,
+/// and is waited for 5 s.
+constexpr std::chrono::seconds kLongestEnd{10};
 /// A command that takes too long is given this long to end on the host.
 constexpr std::chrono::seconds kLongestExpiry{10};
 
@@ -96,6 +100,7 @@ struct ServingProgram::Started {
   const HostRequests* requests = nullptr;  ///< those in hand
   bool is_written = false;                 ///< all of them
   bool is_last = false;                    ///< the input ends with them, whatever may follow
+  bool is_heard = false;                   ///< a reply has come
   std::optional<int> turn_code;            ///< their exit code, once they are answered
   std::optional<int> exit_code;            ///< the program's
   std::exception_ptr failure;
@@ -120,6 +125,7 @@ void ServingProgram::Started::take(Stream stream, std::string_view bytes) {
     return;
   }
   const std::string_view part = gate.take(bytes);
+  is_heard = is_heard || !part.empty();
   if (requests == nullptr || !requests->are_followed) {
     hand_on(stream, part);
     return;
@@ -127,6 +133,7 @@ void ServingProgram::Started::take(Stream stream, std::string_view bytes) {
   replies.add(part);
   try {
     while (const auto frame = replies.next()) {
+      if (frame->kind == host::Kind::begin_of_requests) continue;
       if (frame->kind == host::Kind::end_of_replies) {
         turn_code = static_cast<int>(host::open<host::EndOfReplies>(*frame).exit_code);
         changed.cancel();
@@ -146,6 +153,10 @@ bool ServingProgram::is_running() const {
   return started_ != nullptr && !started_->is_over;
 }
 
+bool ServingProgram::is_ending() const {
+  return is_running() && started_->is_last;
+}
+
 asio::awaitable<void> ServingProgram::run(std::shared_ptr<Started> started, std::string line) {
   CommandStreams streams;
   streams.input_fd = started->input.reader.get();
@@ -163,7 +174,11 @@ asio::awaitable<void> ServingProgram::run(std::shared_ptr<Started> started, std:
 }
 
 void ServingProgram::start(Damaged damaged) {
-  started_ = std::make_shared<Started>(reactor_);
+  try {
+    started_ = std::make_shared<Started>(reactor_);
+  } catch (const std::runtime_error& error) {
+    throw HostError(Failure::local_program, error.what());
+  }
   asio::co_spawn(reactor_.context(), run(started_, host_program_line(damaged)), asio::detached);
 }
 
@@ -173,9 +188,12 @@ asio::awaitable<void> ServingProgram::write(std::shared_ptr<Started> started,
   const int pipe = started->input.writer.get();
   std::exception_ptr failure;
   try {
+    const std::string begin = host::to_frame(host::BeginOfRequests());
+    if (requests.are_followed) co_await write_all(reactor_, pipe, begin, kNoDeadline);
     co_await requests.write(pipe);
     const std::string end = host::to_frame(host::EndOfRequests());
-    if (requests.are_followed) co_await write_all(reactor_, pipe, end, kNoDeadline);
+    if (requests.are_followed && !started->is_last)
+      co_await write_all(reactor_, pipe, end, kNoDeadline);
   } catch (...) {  // whatever it is, the pipe must be closed first
     failure = std::current_exception();
   }
@@ -188,32 +206,38 @@ asio::awaitable<void> ServingProgram::write(std::shared_ptr<Started> started,
 asio::awaitable<void> ServingProgram::await_end_of_turn(Started& started, Deadline deadline) {
   constexpr std::chrono::seconds kPause{1};
   // Counts its own looks: this process may have stood still, and the greeting be there.
-  std::chrono::seconds silence{0};
-  std::chrono::seconds log_in{0};
+  std::chrono::seconds waited{0};
+  enum class Stage { none, log_in, greeting, echo } stage = Stage::none;
   bool is_late = false;
   bool is_silent = false;
-  while (!started.is_over && !started.turn_code) {
-    const bool is_watched = !started.gate.is_open();
+  const bool are_followed = started.requests->are_followed;
+  while (!started.is_over && (is_late || !started.turn_code)) {
+    const bool is_watched = !started.gate.is_open() || (are_followed && !started.is_heard);
     started.changed.expires_at(is_watched ? std::min(deadline, after(kPause)) : deadline);
     co_await reactor_.wait_for(started.changed);
-    if (started.is_over || started.turn_code) break;
+    if (started.is_over || started.turn_code) continue;
     if (Clock::now() >= deadline) {
+      started.end_input();
       if (is_late) connection_.abandon();
       if (!is_late) connection_.expire();
       is_late = true;
       deadline = after(kLongestExpiry);
-    } else if (!started.gate.is_open() && !started.gate.has_begun()) {
-      log_in += kPause;
-      if (log_in >= kLongestLogIn) started.end_input();
-    } else if (!started.gate.is_open()) {
-      silence += kPause;
-      is_silent = silence >= kLongestSilence;
-      if (is_silent) connection_.abandon();
+      continue;
+    }
+    if (!is_watched) continue;
+    const Stage now = started.gate.is_open()     ? Stage::echo
+                      : started.gate.has_begun() ? Stage::greeting
+                                                 : Stage::log_in;
+    waited = now == std::exchange(stage, now) ? waited + kPause : kPause;
+    if (stage == Stage::echo && waited >= kLongestEcho) started.end_input();
+    if (stage == Stage::log_in && waited >= kLongestLogIn) started.end_input();
+    if (stage == Stage::greeting && waited >= kLongestSilence) {
+      is_silent = true;
+      connection_.abandon();
     }
   }
-  if (started.turn_code) co_return;
   if (is_late) throw command_timed_out();
-  if (is_silent)
+  if (is_silent && !started.turn_code)
     throw HostError(Failure::host_program,
                     fmt::format("dtool-host was started on it, and said nothing for {} seconds",
                                 kLongestSilence.count()),
@@ -225,7 +249,7 @@ asio::awaitable<int> ServingProgram::take_turn(const HostRequests& requests, Dea
   const std::shared_ptr<Started> started = started_;
   started->requests = &requests;
   started->turn_code.reset();
-  started->is_written = false;
+  started->is_written = started->is_heard = false;
   TaskGroup writing(reactor_);
   writing.spawn(write(started, requests));
   std::exception_ptr failure;
@@ -245,11 +269,32 @@ asio::awaitable<int> ServingProgram::take_turn(const HostRequests& requests, Dea
   co_return started->turn_code ? *started->turn_code : *started->exit_code;
 }
 
+/// By a program that waits. Nothing if it was lost before it could hear them.
+asio::awaitable<std::optional<int>> ServingProgram::answer_by_waiting(const HostRequests& requests,
+                                                                      Deadline deadline) {
+  std::optional<int> exit_code;
+  std::exception_ptr failure;
+  try {
+    exit_code = co_await take_turn(requests, deadline);
+  } catch (const HostError& error) {
+    failure = std::current_exception();
+    was_lost_before_ =
+        error.failure() == Failure::connection_lost && !started_->is_heard && !reactor_.abandoned();
+  }
+  const bool is_lost = !failure && !started_->turn_code && !started_->is_heard;
+  if (is_lost || (was_lost_before_ && connection_.is_usable())) co_return std::nullopt;
+  if (failure) std::rethrow_exception(failure);
+  co_return exit_code;
+}
+
 asio::awaitable<int> ServingProgram::answer(HostRequests requests, std::string& log_in_said,
                                             Deadline deadline) {
-  if (is_running()) co_await reactor_.yield();  // it may have ended meanwhile
-  if (is_running() && started_->is_last) co_await end();
-  if (is_running()) co_return co_await take_turn(requests, deadline);
+  was_lost_before_ = false;
+  if (is_running()) {
+    const auto exit_code = co_await answer_by_waiting(requests, deadline);
+    if (exit_code) co_return *exit_code;
+    was_lost_before_ = false;
+  }
   Damaged damaged = Damaged::is_started;
   for (bool was_brought = false;;) {
     start(damaged);

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "ssh/connection.h"
@@ -33,6 +34,11 @@ class ServingProgram {
 
   /// Whether the program runs. The connection is busy with it until end().
   bool is_running() const;
+  /// Whether that one takes no further requests: end() comes first.
+  bool is_ending() const;
+  /// Whether answer() threw although the program had been lost before it could hear the requests:
+  /// they may be asked again over a new connection.
+  bool was_lost_before() const { return was_lost_before_; }
 
   /// Tells a program that waits to end, and waits for that. A program that does not end in time
   /// loses the connection.
@@ -43,6 +49,8 @@ class ServingProgram {
 
   void start(Damaged damaged);
   asio::awaitable<void> run(std::shared_ptr<Started> started, std::string line);
+  asio::awaitable<std::optional<int>> answer_by_waiting(const HostRequests& requests,
+                                                        Deadline deadline);
   asio::awaitable<int> take_turn(const HostRequests& requests, Deadline deadline);
   asio::awaitable<void> write(std::shared_ptr<Started> started, const HostRequests& requests);
   asio::awaitable<void> await_end_of_turn(Started& started, Deadline deadline);
@@ -50,6 +58,7 @@ class ServingProgram {
   Reactor& reactor_;
   Connection& connection_;
   std::shared_ptr<Started> started_;
+  bool was_lost_before_ = false;
 };
 
 }  // namespace dtool::ssh

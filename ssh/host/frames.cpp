@@ -77,12 +77,17 @@ std::optional<Frame> FrameInput::next(std::optional<std::chrono::milliseconds> p
 
 bool FrameInput::skip_to_end_of_requests() {
   constexpr std::size_t kMost = 1U << 20U;
+  constexpr std::chrono::seconds kPatience{1};
   if (!std::exchange(is_left_, false)) return false;
+  const auto end = std::chrono::steady_clock::now() + 2 * kPatience;
   std::size_t skipped = 0;
-  while (const auto frame = next()) {
-    if (frame->kind == Kind::end_of_requests) return true;
-    skipped += frame->body.size();
-    if (skipped > kMost) break;
+  try {
+    while (const auto frame = next(kPatience)) {
+      if (frame->kind == Kind::end_of_requests) return true;
+      skipped += frame->body.size();
+      if (skipped > kMost || std::chrono::steady_clock::now() > end) break;
+    }
+  } catch (const BadMessage&) {  // it was left in the middle, or nothing comes
   }
   return false;
 }

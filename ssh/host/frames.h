@@ -57,8 +57,8 @@ class FrameInput {
   std::optional<Frame> next(std::optional<std::chrono::milliseconds> patience = std::nullopt);
   /// Ignores all later frames.
   void leave() { is_left_ = true; }
-  /// After leave(): passes over all frames up to the next EndOfRequests. False if none comes within
-  /// a mebibyte; the input is useless then.
+  /// After leave(): passes over all frames up to the next EndOfRequests. False if none comes soon,
+  /// within a mebibyte; the input is useless then.
   bool skip_to_end_of_requests();
   /// Called each second while next() waits with patience; what it throws ends the wait.
   void set_on_wait(std::function<void()> on_wait) { on_wait_ = std::move(on_wait); }

@@ -60,6 +60,7 @@ enum class Kind : std::uint16_t {
   copy_sum = 74,
   parcel_request = 75,
   parcel_reply = 76,
+  begin_of_requests = 79,
   end_of_requests = 80,
   end_of_replies = 81,
 };
@@ -100,6 +101,7 @@ constexpr std::uint32_t longest_body(Kind kind) {
     case Kind::copy_request:
     case Kind::copy_sum:
     case Kind::parcel_request:
+    case Kind::begin_of_requests:
     case Kind::end_of_requests:
     case Kind::end_of_replies:
       return kSentences;
@@ -144,6 +146,14 @@ struct Fault {
   std::string hint = {};  ///< what the user can do about it; or empty
 
   void fields(auto visit) { visit(sentence, hint); }
+};
+
+/// Before the requests of a command that another may follow; dtool-host sends it back at once,
+/// which shows that no start-up file has taken the requests.
+struct BeginOfRequests {
+  static constexpr Kind kKind = Kind::begin_of_requests;
+
+  void fields(auto visit) { visit(); }
 };
 
 /// After a command's last request, where another command may follow: dtool-host waits for it. The

@@ -10,4 +10,7 @@ namespace dtool::ssh {
 /// allows. Throws std::runtime_error if it is too low for one connection to each host.
 std::size_t make_room_for_files(std::size_t hosts, std::size_t width);
 
+/// Whether the limit then allows a dtool-host that waits for requests on each of them, too.
+bool has_room_for_files(std::size_t hosts, std::size_t width);
+
 }  // namespace dtool::ssh

@@ -127,6 +127,14 @@ TEST_F(ServingProgramTest, WhatOneCommandMadeOfTheEnvironmentIsNotTheNextOnes) {
   EXPECT_EQ(connection.shells, 1);
 }
 
+TEST_F(ServingProgramTest, OneThatIsLostUnseenIsStartedAgain) {
+  EXPECT_EQ(ask(host::StatusRequest(), Follows::more), 0);
+  connection.abandon();  // its end is seen as the event loop runs
+  EXPECT_EQ(ask(host::StatusRequest(), Follows::more), 0);
+  reply<host::StatusReply>();
+  EXPECT_EQ(connection.shells, 2);
+}
+
 TEST_F(ServingProgramTest, OneThatWasKilledMeanwhileIsStartedAgain) {
   EXPECT_EQ(ask(host::StatusRequest(), Follows::more), 0);
   connection.abandon();
