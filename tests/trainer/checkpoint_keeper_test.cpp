@@ -83,3 +83,13 @@ TEST_F(Keeper, ARefusedProcessEndsByItsSignalWhenTheFileIsThere) {
       testing::KilledBySignal(SIGTERM), "");
   EXPECT_TRUE(is_kept(1));
 }
+
+TEST_F(Keeper, ARequestForTheEndIsNotAnsweredByAnEarlierState) {
+  keeper_.emplace(group_, options_, settings_, std::chrono::seconds(60), model_, *optimizer_,
+                  progress_);
+  for (progress_.steps = 1; progress_.steps < 3; ++progress_.steps) keeper_->keep();
+  testing::internal::CaptureStdout();
+  keeper_->answer(SIGTERM, *log_);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(),
+            "checkpoint written: step 2, since SIGTERM came\n");
+}
