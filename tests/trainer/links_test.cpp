@@ -4,6 +4,7 @@
 #include "trainer/comm/links.h"
 
 #include <sys/resource.h>
+#include <sys/socket.h>
 
 #include "tests/trainer/ranks.h"
 #include "trainer/comm/peer_link.h"
@@ -156,4 +157,27 @@ TEST(Links, ASilentPeerIsNamedAfterTheTimeout) {
       }
     });
   }
+}
+
+/// The other side has seen nobody asleep, and wakes nobody.
+TEST(PeerLink, DoesNotSleepOverWhatHappenedJustBefore) {
+  int sockets[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, sockets), 0);
+  SharedMemory memory(sizeof(SharedLink));
+  auto same = SharedMemory::open(memory.name(), sizeof(SharedLink));
+  PeerLink sender(TcpSocket{sockets[0]}, std::move(memory), 0);
+  PeerLink receiver(TcpSocket{sockets[1]}, std::move(same.value()), 1);
+  std::vector<float> numbers(FloatRing::kCapacity);
+
+  EXPECT_TRUE(receiver.prepare_sleep(PeerLink::Awaited::numbers));
+  receiver.finish_sleep(0);
+  while (sender.try_send(numbers.data(), numbers.size()) > 0) {
+  }
+  EXPECT_FALSE(receiver.prepare_sleep(PeerLink::Awaited::numbers));
+  receiver.finish_sleep(0);
+
+  EXPECT_TRUE(sender.prepare_sleep(PeerLink::Awaited::room));
+  sender.finish_sleep(0);
+  receiver.try_receive(numbers.data(), 1, Combine::add);
+  EXPECT_FALSE(sender.prepare_sleep(PeerLink::Awaited::room));
 }
