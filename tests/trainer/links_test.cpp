@@ -159,6 +159,22 @@ TEST(Links, ASilentPeerIsNamedAfterTheTimeout) {
   }
 }
 
+TEST(Links, APeerWithPausesBelowTheTimeoutMayTakeLongerThanIt) {
+  constexpr std::int64_t kPieces = 4;
+  on_every_rank(2, Machines::one, [](const Meeting& meeting) {
+    Links links(meeting, std::chrono::seconds(1));
+    std::vector<float> tensor(kPieces);
+    if (meeting.place.rank == 0) {
+      links.perform({{kNobody, {}, 1, {0, kPieces}, Combine::add}}, tensor.data());
+      return;
+    }
+    for (std::int64_t i = 0; i < kPieces; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(400));
+      links.perform({{0, {i, i + 1}, kNobody, {}, Combine::add}}, tensor.data());
+    }
+  });
+}
+
 /// The other side has seen nobody asleep, and wakes nobody.
 TEST(PeerLink, DoesNotSleepOverWhatHappenedJustBefore) {
   int sockets[2];
