@@ -3,11 +3,13 @@
 // a peer is gone or silent.
 #include "trainer/comm/links.h"
 
+#include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "tests/trainer/ranks.h"
 #include "trainer/comm/peer_link.h"
+#include "trainer/launch/front_door.h"
 
 using namespace dtool::trainer;
 
@@ -172,6 +174,35 @@ TEST(Links, APeerWithPausesBelowTheTimeoutMayTakeLongerThanIt) {
       std::this_thread::sleep_for(std::chrono::milliseconds(400));
       links.perform({{0, {i, i + 1}, kNobody, {}, Combine::add}}, tensor.data());
     }
+  });
+}
+
+/// As where the name leads to another process's memory, in a container that numbers its own.
+TEST(Links, MemoryWithoutTheOffersTokenIsNotShared) {
+  on_every_rank(2, Machines::one, [](const Meeting& meeting) {
+    if (meeting.place.rank == 1) {
+      const Links links(meeting, kTimeout);
+      EXPECT_FALSE(links.shares_memory_with(0));
+      return;
+    }
+    FrontDoor door({"127.0.0.1", 0}, "link/0", 1);
+    const auto place = to_string(Endpoint{"127.0.0.1", door.port()});
+    meeting.store->set("link/0", std::vector<std::uint8_t>(place.begin(), place.end()));
+    std::vector<Guest> guests;
+    pollfd waited{door.descriptor(), POLLIN, 0};
+    while (guests.empty() && poll(&waited, 1, 30'000) > 0) guests = door.take();
+    const TcpSocket socket(guests.at(0).welcome("linked")->release());
+    const SharedMemory memory(sizeof(SharedLink));
+    struct {
+      std::uint64_t token = 1;
+      char name[64] = {};
+    } offer;
+    memory.name().copy(offer.name, sizeof offer.name - 1);
+    const auto deadline = std::chrono::steady_clock::now() + kTimeout;
+    socket.send_all(&offer, sizeof offer, deadline);
+    char answer = 0;
+    socket.receive_all(&answer, 1, deadline);
+    EXPECT_EQ(answer, 'n');
   });
 }
 
