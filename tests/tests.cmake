@@ -45,6 +45,7 @@ if(DTOOL_TESTS)
     tests/unit/cli/run/host/environment_list_test.cpp
     tests/unit/cli/run/host/job_cause_test.cpp
     tests/unit/cli/run/host/job_test.cpp
+    tests/unit/cli/run/host/kept_ranks_test.cpp
     tests/unit/cli/run/host/last_words_test.cpp
     tests/unit/cli/run/host/line_merger_test.cpp
     tests/unit/cli/run/host/machine_test.cpp
