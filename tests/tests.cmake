@@ -54,6 +54,7 @@ if(DTOOL_TESTS)
     tests/unit/ssh/host/network_test.cpp
     tests/unit/cli/run/host/rank_logs_test.cpp
     tests/unit/cli/run/host/rank_test.cpp
+    tests/unit/cli/run/host/ranks_test.cpp
     tests/unit/cli/run/host/report_test.cpp
     tests/unit/cli/run/host/reports_over_tcp_test.cpp
     tests/unit/cli/run/host/supervision_test.cpp
