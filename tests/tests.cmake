@@ -57,6 +57,7 @@ if(DTOOL_TESTS)
     tests/unit/cli/run/host/ranks_test.cpp
     tests/unit/cli/run/host/report_test.cpp
     tests/unit/cli/run/host/reports_over_tcp_test.cpp
+    tests/unit/cli/run/host/supervised_session_test.cpp
     tests/unit/cli/run/host/supervision_test.cpp
     tests/unit/cli/run/listener_test.cpp
     tests/unit/cli/run/listener_trial_test.cpp
