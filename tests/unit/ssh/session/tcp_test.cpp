@@ -3,7 +3,10 @@
 #include "ssh/session/tcp.h"
 
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <netdb.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -65,6 +68,41 @@ class Server {
   OwnedFd connection_;
   std::uint16_t port_ = 0;
 };
+
+sockaddr_in address_of(const char* text, std::uint16_t port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = ::htons(port);
+  ::inet_pton(AF_INET, text, &address.sin_addr);
+  return address;
+}
+
+/// A place on loopback where the kernel answers nobody: more wait there than its server takes.
+class DeadPlace {
+ public:
+  DeadPlace(const char* text, std::uint16_t port) : listener_(new_socket()) {
+    const sockaddr_in address = address_of(text, port);
+    const auto* place = reinterpret_cast<const sockaddr*>(&address);
+    if (::bind(listener_.get(), place, sizeof address) != 0 || ::listen(listener_.get(), 0) != 0)
+      throw std::runtime_error("no second server on loopback");
+    for (bool is_answered = true; is_answered;) {
+      const OwnedFd& next = waiting_.emplace_back(new_socket());
+      ::connect(next.get(), place, sizeof address);
+      pollfd state{next.get(), POLLOUT, 0};
+      is_answered = ::poll(&state, 1, 100) > 0;
+    }
+  }
+
+ private:
+  static OwnedFd new_socket() {
+    return OwnedFd(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  }
+
+  OwnedFd listener_;
+  std::vector<OwnedFd> waiting_;
+};
+
+constexpr const char* kDeadFirst = "dead-first.invalid";  ///< has two addresses: getaddrinfo, below
 
 constexpr auto kLong = std::chrono::seconds(30);
 
@@ -178,6 +216,14 @@ TEST_F(Tcp, ARefusedConnectionIsUnreachable) {
             "cannot connect to port " + std::to_string(server.port()) + ": Connection refused");
 }
 
+TEST_F(Tcp, ADeadFirstAddressLeavesTimeForTheNext) {
+  const DeadPlace dead("127.0.0.2", server.port());
+  const Deadline deadline = after(std::chrono::seconds(2));
+  EXPECT_EQ(failure_of(connect_tcp(reactor, kDeadFirst, server.port(), deadline)), Failure::none)
+      << message;
+  EXPECT_LT(Clock::now(), deadline);
+}
+
 TEST_F(Tcp, ANameThatNobodyKnowsIsUnreachable) {
   const Deadline deadline = after(kLong);
   const Failure failure = failure_of(connect_tcp(reactor, "no-such-host.invalid", 22, deadline));
@@ -188,3 +234,15 @@ TEST_F(Tcp, ANameThatNobodyKnowsIsUnreachable) {
 
 }  // namespace
 }  // namespace dtool::ssh
+
+/// The system's, which knows one name more.
+extern "C" int getaddrinfo(const char* name, const char* port, const addrinfo* hints,
+                           addrinfo** found) {
+  static const auto real =
+      reinterpret_cast<decltype(&getaddrinfo)>(::dlsym(RTLD_NEXT, "getaddrinfo"));
+  const bool is_numeric = hints != nullptr && (hints->ai_flags & AI_NUMERICHOST) != 0;
+  if (name == nullptr || is_numeric || std::string_view(name) != dtool::ssh::kDeadFirst)
+    return real(name, port, hints, found);
+  const int error = real("127.0.0.2", port, hints, found);
+  return error != 0 ? error : real("127.0.0.1", port, hints, &(*found)->ai_next);
+}
