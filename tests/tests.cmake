@@ -131,6 +131,7 @@ if(DTOOL_TESTS)
     tests/unit/ssh/silent_hosts_test.cpp
     tests/unit/ssh/script_test.cpp
     tests/unit/ssh/trace_test.cpp
+    tests/unit/ssh/session/connector_test.cpp
     tests/unit/ssh/session/login_output_test.cpp
     tests/unit/ssh/session/tcp_test.cpp)
   # Of random tests, rapidcheck finds the shortest case that fails. Not every system has it.
