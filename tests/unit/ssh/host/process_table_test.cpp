@@ -2,10 +2,19 @@
 // Processes are read as the kernel shows them, whatever they call themselves.
 #include "ssh/host/process_table.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdio>
+#include <stdexcept>
 
 namespace dtool::host {
 namespace {
@@ -46,6 +55,35 @@ TEST(ReadProcesses, SeesThisOne) {
   EXPECT_EQ(self->parent, ::getppid());
   EXPECT_EQ(user_of(::getpid()), ::getuid());
   EXPECT_FALSE(self->is_dead());
+}
+
+/// From now on this process can open folders only, as where others have taken the last descriptor.
+void open_no_more_files() {
+  sock_filter steps[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 0, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[2])),
+      BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, O_DIRECTORY, 1, 0),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EMFILE),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog filter{std::size(steps), steps};
+  ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
+}
+
+TEST(ReadProcesses, LeavesNoneOutForWantOfADescriptor) {
+  EXPECT_EXIT(
+      {
+        open_no_more_files();
+        try {
+          read_processes();
+        } catch (const std::runtime_error& error) {
+          std::fputs(error.what(), stderr);
+        }
+        ::_exit(0);
+      },
+      testing::ExitedWithCode(0), "cannot be looked at: Too many open files");
 }
 
 TEST(Process, IsNotDeadWhereOnlyItsMainThreadHasEnded) {
