@@ -172,6 +172,7 @@ if(DTOOL_TESTS)
     tests/unit/sync/host/inside_test.cpp
     tests/unit/sync/host/mark_test.cpp
     tests/unit/sync/host/own_tree_test.cpp
+    tests/unit/sync/host/prepare_tree_test.cpp
     tests/unit/sync/host/unpack_test.cpp
     tests/unit/sync/kept_listings_test.cpp
     tests/unit/sync/listing_test.cpp
