@@ -3,6 +3,11 @@
 #include "sync/host/inside.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <string>
@@ -64,6 +69,53 @@ TEST_F(InsideTest, AFolderIsDeletedWithAllInItAndNothingBehindALink) {
   inside_.remove_folder("sub");
   inside_.remove_folder("link");
   EXPECT_FALSE(fs::exists(scratch_.path() / "here/sub"));
+  EXPECT_EQ(scratch_.read("outside/b"), "precious");
+}
+
+/// Root may delete everything, and so this is another's.
+TEST_F(InsideTest, AFolderIsDeletedAlsoWhereItsModeForbidsThat) {
+  constexpr uid_t kNobody = 65534;
+  const fs::path sub = scratch_.path() / "here/sub";
+  const bool is_root = ::geteuid() == 0;
+  if (is_root) {
+    for (const fs::path& each : {scratch_.path(), scratch_.path() / "here", sub, sub / "deep"})
+      ASSERT_EQ(::chown(each.c_str(), kNobody, kNobody), 0);
+  }
+  fs::permissions(sub / "deep", fs::perms::owner_read | fs::perms::owner_exec);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (is_root && ::setresuid(kNobody, kNobody, kNobody) != 0) ::_exit(1);
+    ::prctl(PR_SET_DUMPABLE, 1);  // else /proc/self is root's
+    Inside(scratch_.path() / "here").remove_folder("sub");
+    ::_exit(0);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_FALSE(fs::exists(sub));
+}
+
+TEST_F(InsideTest, AFolderIsDeletedWithoutWhatIsMountedInIt) {
+  constexpr int kCannotMount = 77;
+  const fs::path place = scratch_.path() / "here/sub/mount";
+  fs::create_directory(place);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const bool is_apart =
+        ::unshare(CLONE_NEWNS) == 0 || ::unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0;
+    const bool is_mounted =
+        is_apart && ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+        ::mount((scratch_.path() / "outside").c_str(), place.c_str(), nullptr, MS_BIND, nullptr) ==
+            0;
+    if (is_mounted) Inside(scratch_.path() / "here").remove_folder("sub");
+    ::_exit(is_mounted ? 0 : kCannotMount);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == kCannotMount)
+    GTEST_SKIP() << "nothing can be mounted here";
+  EXPECT_EQ(status, 0);
+  EXPECT_FALSE(fs::exists(scratch_.path() / "here/sub/deep"));
   EXPECT_EQ(scratch_.read("outside/b"), "precious");
 }
 
