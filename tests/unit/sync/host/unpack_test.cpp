@@ -39,10 +39,11 @@ PackageEntry link(const std::string& name, const std::string& target) {
   return entry;
 }
 
-std::string package_of(const std::vector<PackageEntry>& entries) {
+std::string package_of(const std::vector<PackageEntry>& entries, const Names& removed = {}) {
   std::string bytes;
   const ssh::SharedBytes::Write write = [&bytes](std::string_view more) { bytes += more; };
   tree_sync::PackageWriter writer(write, tree_sync::Compression::zstd, "", 0);
+  if (!removed.names.empty()) writer.add(to_frame(removed));
   for (const PackageEntry& entry : entries) writer.add(to_frame(entry));
   writer.finish();
   return bytes;
@@ -119,6 +120,15 @@ TEST_F(UnpackTest, AWholePackageIsInItsPlace) {
   EXPECT_EQ(fs::status(scratch_.path() / "code/a").permissions(), static_cast<fs::perms>(0640));
   EXPECT_EQ(fs::status(scratch_.path() / "code/sub").permissions(), static_cast<fs::perms>(0750));
   EXPECT_TRUE(fs::exists(scratch_.path() / "code/sub/b"));
+}
+
+TEST_F(UnpackTest, ATreeIsNotWholeWhereAFileIsNotAsItCame) {
+  unpack(package_of({file("a", "one"), file("b", "two")}));
+  basis_ = tree_;
+  tree_ = std::string(64, 'c');
+  const auto unpacked = unpack(package_of({file("a", "three")}, {{"a"}}));  // both comes and goes
+  EXPECT_FALSE(unpacked.is_whole);
+  EXPECT_EQ(unpacked.broken, "the tree is not what it should be");
 }
 
 TEST_F(UnpackTest, BitsThatActForAFilesOwnerAreNotTaken) {
