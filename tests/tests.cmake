@@ -196,6 +196,17 @@ if(DTOOL_TESTS)
   gtest_discover_tests(sync_tests PROPERTIES LABELS unit DISCOVERY_TIMEOUT 60)
 endif()
 
+# ---- tests/simulation: whole supervised runs in one thread; other seeds by hand
+if(DTOOL_TESTS)
+  add_executable(simulate_runs
+    tests/simulation/main.cpp
+    tests/simulation/scenario.cpp
+    tests/simulation/simulated_run.cpp)
+  target_link_libraries(simulate_runs PRIVATE dtool_warnings dtool_host)
+  add_test(NAME simulation.runs_keep_their_promises COMMAND simulate_runs 1 10000)
+  set_tests_properties(simulation.runs_keep_their_promises PROPERTIES LABELS unit TIMEOUT 300)
+endif()
+
 # ---- tests/fuzz: spoilt input for each parser, the same on every run
 if(DTOOL_TESTS)
   set(fuzz_main GTest::gtest_main)

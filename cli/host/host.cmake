@@ -31,6 +31,7 @@ set(DTOOL_HOST_SOURCES
   cli/run/host/rank_logs.cpp
   cli/run/host/ranks.cpp
   cli/run/host/report.cpp
+  cli/run/host/link_state.cpp
   cli/run/host/report_link.cpp
   cli/run/host/report_port.cpp
   cli/run/host/session.cpp

@@ -37,12 +37,17 @@ void Coordinator::take(int place, const Report& report, Time now) {
   Machine& machine = machines_[static_cast<std::size_t>(place)];
   machine.heard = now;
   if (machine.report == report && !machine.is_lost) return;
+  // Of a failure that is known the machine says the same again as it goes.
+  const bool is_known =
+      machine.report && machine.report->attempt == attempt_ && has_failed(machine.report->standing);
   machine.report = report;
   machine.is_lost = false;
-  if (report.attempt != attempt_) return;
-  // With a text, gone means that a machine gave up by itself, before there was a decision.
-  const bool gave_up =
-      phase_ == Phase::running && report.standing == Standing::gone && !report.text.empty();
+  // With a text, gone means that a machine gave up by itself, before there was a decision; perhaps
+  // before it had heard of this attempt.
+  const bool gave_up = phase_ == Phase::running && report.standing == Standing::gone &&
+                       !report.text.empty() && !is_known &&
+                       std::ranges::find(members_, place) != members_.end();
+  if (report.attempt != attempt_ && !gave_up) return;
   if (has_failed(report.standing) || gave_up)
     add_failure({report.standing, report.code, report.text, {place, report.rank}}, now);
 }
@@ -52,29 +57,44 @@ void Coordinator::add_failure(const Failure& failure, Time now) {
   failures_.push_back(failure);
 }
 
-// Looks for machines that have reported and are silent now. A machine that never reported is not
-// watched (a firewall may be in between).
+/// Whether that machine is watched: it has reported, and has not ended. (One that never reported
+/// may be behind a firewall.) A machine that has ended says no more than that; one that has not
+/// begun this attempt may have died between two.
+bool Coordinator::is_watched(int place) const {
+  const Machine& machine = machines_[static_cast<std::size_t>(place)];
+  if (place == 0 || machine.is_lost || !machine.heard) return false;
+  return machine.report->attempt != attempt_ || machine.report->standing == Standing::running;
+}
+
+/// Whether no other machine is heard any more, and there are several: then the way to this one may
+/// be cut.
+bool Coordinator::hears_nobody(Time now) const {
+  int silent = 0;
+  for (const int place : members_) {
+    const Machine& machine = machines_[static_cast<std::size_t>(place)];
+    if (place == 0 || !machine.heard) continue;
+    if (now - *machine.heard <= 2 * time_between_signs(settings_)) return false;
+    if (is_watched(place)) ++silent;
+  }
+  return silent > 1;
+}
+
 void Coordinator::find_lost(Time now) {
   if (searched_at_ && now - *searched_at_ < kBetweenSearches) return;
   searched_at_ = now;
+  const bool hears_none = hears_nobody(now);
   for (const int place : members_) {
     Machine& machine = machines_[static_cast<std::size_t>(place)];
-    if (place == 0 || machine.is_lost || !machine.heard) continue;
-    if (now - *machine.heard <= settings_.lost_after) continue;
-    // A machine that has ended says no more than that; one that has not begun this attempt may have
-    // died between two.
-    const bool has_ended =
-        machine.report->attempt == attempt_ && machine.report->standing != Standing::running;
-    if (has_ended) continue;
+    if (!is_watched(place) || now - *machine.heard <= settings_.lost_after) continue;
     machine.is_lost = true;
-    add_failure(
-        {Standing::failed,
-         1,
-         "machine " + std::to_string(place) + " (" +
-             settings_.hosts[static_cast<std::size_t>(place)] + ") was lost: no sign of life for " +
-             std::to_string(settings_.lost_after.count()) + " s",
-         {place}},
-        now);
+    const int named = hears_none ? 0 : place;
+    const std::string who = "machine " + std::to_string(named) + " (" +
+                            settings_.hosts[static_cast<std::size_t>(named)] + ")";
+    const std::string since = std::to_string(settings_.lost_after.count()) + " s";
+    const std::string text = hears_none ? who + " has had no sign of life of any other for " +
+                                              since + ": it was cut off, or all others were lost"
+                                        : who + " was lost: no sign of life for " + since;
+    add_failure({Standing::failed, 1, text, {named}}, now);
   }
 }
 
@@ -116,13 +136,13 @@ bool Coordinator::is_any_running() const {
   });
 }
 
-/// Whether signs of life are missing that will come, or a loss.
-bool Coordinator::is_any_silent(Time now) const {
+/// Whether a machine has given no sign of life since the first failure was heard: its sign will
+/// come, or its own failure, or it is lost.
+bool Coordinator::is_any_silent() const {
   return std::ranges::any_of(members_, [&](int place) {
     const Machine& machine = machines_[static_cast<std::size_t>(place)];
     return place != 0 && !machine.is_lost && machine.heard &&
-           machine.report->standing == Standing::running &&
-           now - *machine.heard > 2 * time_between_signs(settings_);
+           machine.report->standing == Standing::running && *machine.heard < first_failure_at_;
   });
 }
 
@@ -131,7 +151,7 @@ bool Coordinator::has_heard_enough(Time now) const {
   const bool is_all_aftermath = std::ranges::all_of(
       failures_, [](const Failure& each) { return each.standing == Standing::followed; });
   if (!is_all_aftermath) return now - first_failure_at_ >= kForOtherFailures;
-  return now - first_failure_at_ >= kForFirstCause && !is_any_silent(now);
+  return now - first_failure_at_ >= kForFirstCause && !is_any_silent();
 }
 
 /// The first failure is the cause, unless a process was killed at about that time: being killed

@@ -45,12 +45,14 @@ class Coordinator {
   };
 
   void add_failure(const Failure& failure, Time now);
+  bool is_watched(int place) const;
+  bool hears_nobody(Time now) const;
   void find_lost(Time now);
   void forgive_own_silence(Time now);
   bool all_have(Standing standing, Time now) const;
   bool has_ended_well(std::optional<int> place) const;
   bool is_any_running() const;
-  bool is_any_silent(Time now) const;
+  bool is_any_silent() const;
   bool has_heard_enough(Time now) const;
   Failure find_cause() const;
   Decision judge(Time now);

@@ -68,15 +68,17 @@ void act_for_session(const Supervision& settings, Report report) {
   }
   Watch watch;
   ReportLink link(settings, *token, watch, time_since_boot());
-  if (report.standing == Standing::running) {
-    report.standing = Standing::failed;
+  const bool was_running = report.standing == Standing::running;
+  if (was_running || report.standing == Standing::stopped) {
     report.code = kKilled;
     report.text =
         "the session on machine " + std::to_string(settings.place) + " is gone: it was killed";
-    tell_machine_0(link, watch, report, kForFailure);
-    end_part({::getpid()});
-    report.standing = Standing::gone;
   }
+  if (was_running) report.standing = Standing::failed;
+  if (has_failed(report.standing)) tell_machine_0(link, watch, report, kForFailure);
+  end_part({::getpid()});
+  // Else the next attempt would count on this machine.
+  report.standing = Standing::gone;
   tell_machine_0(link, watch, report, kForLastWords);
 }
 

@@ -183,8 +183,9 @@ void Machine::obey() {
     if (decision.attempt > attempt_) begin(decision);
     return;
   }
-  // An attempt that ended before this machine had begun it.
-  if (decision.attempt > attempt_) set_attempt(decision.attempt);
+  // An attempt that ended before this machine had begun it, or that ran without it.
+  const bool is_later = decision.attempt > attempt_;
+  if (is_later) set_attempt(decision.attempt);
   switch (decision.verb) {
     case Verb::run:
       break;
@@ -201,11 +202,12 @@ void Machine::obey() {
       finish(decision.text, decision.cause_place);
       break;
     case Verb::done:
-      // This machine was heard too late, so the others do not wait for it; it ends as its script
-      // does.
-      if (runs_) {
+      // Where this machine was heard too late, the others do not wait for it; it ends as its script
+      // does. A script of an earlier attempt would wait for the others for ever.
+      if (runs_ && !is_later) {
         contact_ = Contact::none;
       } else {
+        if (runs_) stop();
         finish({});
       }
       break;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "cli/run/host/link_state.h"
 #include "cli/run/host/report.h"
 #include "cli/run/host/supervision.h"
 #include "cli/run/host/watch.h"
@@ -24,7 +25,7 @@ class ReportLink {
   /// Whether machine 0's session has received the newest report.
   bool is_told() const;
   /// Whether machine 0 has refused connections for longer than a session takes to begin.
-  bool is_refused(Time now) const;
+  bool is_refused(Time now) const { return state_.is_refused(now); }
 
   /// Reads from a descriptor that is ready. Returns a decision if it is new on this connection.
   /// Ignores unknown descriptors.
@@ -47,33 +48,20 @@ class ReportLink {
     std::uint64_t sent_reports = 0;
     std::uint64_t taken_reports = 0;
   };
-  enum class Fault { none, refused, unproven, silent };
 
   void connect(Time now);
   void greet(Time now);
-  void lose(Fault fault, Time now);
+  void lose(LinkFault fault, Time now);
   std::optional<Decision> hear(Time now);
   void send_report(Time now);
-  void heard_from_machine_0(Time now);
-  std::optional<std::string> find_loss(Time now) const;
 
   Supervision settings_;
   std::string token_;
   Watch& watch_;
-  Time beat_;         ///< between signs of life
-  Time stale_after_;  ///< a connection that is silent for this long is replaced
+  LinkState state_;
   std::optional<Connection> connection_;
   std::optional<Report> report_;
   bool is_new_ = false;  ///< the report was not sent on this connection yet
-  Time next_try_;
-  int failed_tries_ = 0;
-  Time heard_;
-  Time looked_at_;
-  bool was_heard_ = false;  ///< at any time so far
-  Fault fault_ = Fault::none;
-  std::optional<Time> refused_since_;
-  std::optional<Time> unproven_since_;
-  std::string told_loss_;
 };
 
 }  // namespace dtool::host

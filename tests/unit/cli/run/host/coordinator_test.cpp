@@ -267,6 +267,54 @@ TEST_F(CoordinatorTest, WhatFollowsWaitsForAMachineThatIsSilent) {
             "machine 2 (h2) was lost: no sign of life for 60 s");
 }
 
+TEST_F(CoordinatorTest, WhatFollowsWaitsForASignOfLifeSinceTheFailure) {
+  begin(settings(0));
+  now_ += 1s;
+  say(2, kRunning);
+  EXPECT_EQ(pass(6s, {{0, kFollowed}, {1, kFollowed}}), std::nullopt) << "machine 2 may be dead";
+  EXPECT_EQ(cause_of(pass(1s, {{2, kRunning}})), "a peer is gone");
+}
+
+TEST_F(CoordinatorTest, WhereNoOtherMachineIsHeardItBlamesNoneOfThem) {
+  begin(settings(0));
+  const auto decision = pass(62s, {{0, kRunning}});
+  EXPECT_EQ(cause_of(decision),
+            "machine 0 (h0) has had no sign of life of any other for 60 s: it was cut off, or all "
+            "others were lost");
+  EXPECT_EQ(decision->cause_place, CausePlace{0});
+}
+
+TEST_F(CoordinatorTest, AMachineThatHasEndedIsASignOfLife) {
+  begin(settings(0));
+  EXPECT_EQ(cause_of(pass(62s, {{0, kRunning}, {1, kEnded}})),
+            "machine 2 (h2) was lost: no sign of life for 60 s");
+}
+
+TEST_F(CoordinatorTest, AMachineThatGoesSaysNoNewFailure) {
+  begin(settings(0));
+  say(1, kFollowed);
+  say(1, {0, Standing::gone, 3, "a peer is gone"});
+  say(2, {0, Standing::failed, 1, "no memory"});
+  now_ += 1s;
+  EXPECT_EQ(cause_of(decide()), "no memory");
+}
+
+TEST_F(CoordinatorTest, AMachineThatGivesUpBeforeItHeardOfItsAttemptHasFailed) {
+  begin(settings(2));
+  say(1, {0, Standing::failed, 7, "sick"});
+  now_ += 1s;
+  decide();
+  for (const int place : {0, 2}) say(place, kStopped);
+  say(1, {0, Standing::gone, 7, "sick"});
+  EXPECT_EQ(decide()->places, (std::vector<int>{0, 2}));
+  say(1, {0, Standing::gone, 7, "sick"});
+  now_ += 1s;
+  EXPECT_EQ(decide(), std::nullopt) << "it takes no part any more";
+  say(2, {0, Standing::gone, 1, "it lost machine 0"});
+  now_ += 1s;
+  EXPECT_EQ(cause_of(decide()), "it lost machine 0");
+}
+
 TEST_F(CoordinatorTest, ReportsOfAnotherAttemptOrOfNoMachineDecideNothing) {
   begin(settings(0));
   say(1, {3, Standing::failed, 7, "of another attempt"});

@@ -360,6 +360,15 @@ TEST_F(MachineTest, OneThatWasHeardTooLateEndsAsItsScriptDoes) {
   EXPECT_TRUE(machine_->is_over());
 }
 
+TEST_F(MachineTest, OneThatMissedTheLastAttemptEndsItsScriptOfAnEarlierOne) {
+  begin(1, 2);
+  obey(kFirst);
+  obey({1, Verb::done, {}, {}});
+  EXPECT_TRUE(machine_->is_over());
+  EXPECT_EQ(host_.ended, 1);
+  EXPECT_TRUE(host_.files.contains("stopped"));
+}
+
 TEST_F(MachineTest, GivesWayToKillAndTellsNothingMeanwhile) {
   begin();
   obey(kFirst);

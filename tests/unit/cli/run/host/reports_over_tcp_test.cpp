@@ -244,8 +244,8 @@ TEST_F(ReportsOverTcp, AMachineZeroThatSaysNothingIsLostAfterAMinute) {
     now_ += 1s;
   }
   ASSERT_EQ(losses_.size(), 1U);
-  EXPECT_EQ(losses_[0],
-            "no answer from machine 0 at 127.0.0.1:" + std::to_string(silent.port()) + " for 60 s");
+  EXPECT_EQ(losses_[0], "machine 1 (h) has had no answer from machine 0 at 127.0.0.1:" +
+                            std::to_string(silent.port()) + " for 60 s");
 }
 
 TEST_F(ReportsOverTcp, TimeInWhichThisProcessWasFrozenIsNoSilence) {
