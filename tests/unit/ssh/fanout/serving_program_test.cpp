@@ -52,14 +52,16 @@ class ServingProgramTest : public testing::Test {
   }
   ~ServingProgramTest() override { run_in(reactor, program.end()); }
 
+  asio::awaitable<void> write(const std::string& frames, int pipe) {
+    const std::string_view bytes = frames;
+    co_await write_all(reactor, pipe, bytes, kNoDeadline);
+  }
+
   /// The exit code; `out` is the reply.
   int ask_with(std::string frames, Follows follows, Deadline deadline = kNoDeadline) {
     out.clear();
     HostRequests requests;
-    requests.write = [this, frames](int pipe) -> asio::awaitable<void> {
-      const std::string_view bytes = frames;
-      co_await write_all(reactor, pipe, bytes, kNoDeadline);
-    };
+    requests.write = [this, &frames](int pipe) { return write(frames, pipe); };
     requests.on_output = [this](Stream stream, std::string_view bytes) {
       if (stream == Stream::out) out += bytes;
     };

@@ -23,7 +23,8 @@ using tests::run_in;
 class SharedOutputTest : public testing::Test {
  protected:
   asio::awaitable<void> send(SharedOutput& output, std::string before, OwnedFd pipe) {
-    co_await output.send(pipe.get(), before, kNoDeadline, [](const Transferred&) {});
+    std::function<void(const Transferred&)> on_sent = [](const Transferred&) {};
+    co_await output.send(pipe.get(), before, kNoDeadline, on_sent);
   }
 
   asio::awaitable<void> read(OwnedFd pipe, std::string& into) {
