@@ -69,6 +69,7 @@ Needs CheckAction::needs(const Settings& settings, const Targets& targets) {
   needs.sync = true;
   needs.machines = static_cast<int>(targets.hosts.size());
   needs.survey = Survey::yes;
+  needs.peer = peer_of(targets);
   if (listener_ != "auto") {
     const ListenerAddress given = parse_listener(listener_, targets);
     address_ = given.address;

@@ -113,12 +113,21 @@ void set_processes(const RunFlags& flags, const Targets& targets,
 
 }  // namespace
 
-void complete_from_hosts(const RunFlags& flags, const Targets& targets,
+bool complete_from_hosts(Console& console, const RunFlags& flags, const Targets& targets,
                          const std::vector<Checked>& checked, RunPlan& plan) {
   set_processes(flags, targets, checked, plan);
   if (plan.listener.empty())
     plan.listener = plan.machines.size() == 1 ? "127.0.0.1" : checked[0].address;
   if (plan.port == 0) plan.port = checked[0].port;
+  const std::vector<ssh::Host> cut = cut_off(plan.listener, checked);
+  if (cut.empty()) return true;
+  const std::string first = ssh::to_string(targets.hosts.front());
+  console.fail(fmt::format("rank 0 on {} would listen on {}, where {} cannot reach it", first,
+                           plan.listener, fold_hosts(cut)),
+               fmt::format("name another host first in --runs_on, or another address of {}: "
+                           "--distributed_ip_and_port IP:PORT",
+                           first));
+  return false;
 }
 
 }  // namespace dtool::cli

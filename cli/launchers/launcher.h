@@ -90,8 +90,9 @@ const Launcher& choose_launcher(const std::vector<std::unique_ptr<Launcher>>& la
 void place_on_hosts(const Targets& targets, RunPlan& plan);
 
 /// Sets the machines' processes from flags, slots and the hosts' GPUs; then their ranks, the
-/// trainer's paths, and the address and port of rank 0.
-void complete_from_hosts(const RunFlags& flags, const Targets& targets,
+/// trainer's paths, and the address and port of rank 0. False: some machine cannot reach that, and
+/// the user has been told.
+bool complete_from_hosts(Console& console, const RunFlags& flags, const Targets& targets,
                          const std::vector<Checked>& checked, RunPlan& plan);
 
 /// Gives a machine the trainer that was found on a host.

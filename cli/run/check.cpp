@@ -50,6 +50,7 @@ std::string ready_script(const Needs& needs, std::size_t host) {
 
 /// The numeric form of a host's name, as this machine finds it; empty if it finds none.
 std::string numeric_address(const std::string& name) {
+  if (name.empty()) return {};
   addrinfo wanted{};
   wanted.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
@@ -61,7 +62,7 @@ std::string numeric_address(const std::string& name) {
   return code == 0 ? text.data() : "";
 }
 
-host::CheckRequest make_request(const Needs& needs, std::size_t host, const std::string& peer) {
+host::CheckRequest make_request(const Needs& needs, std::size_t host) {
   host::CheckRequest request;
   request.wants = {needs.sync, needs.session};
   request.is_survey = needs.survey == Survey::yes;
@@ -86,7 +87,7 @@ host::CheckRequest make_request(const Needs& needs, std::size_t host, const std:
   request.experiment.text = needs.experiment_toml;
   request.port = needs.port;
   request.is_supervised = needs.is_supervised;
-  request.peer = peer;
+  request.peer = numeric_address(needs.peer);
   return request;
 }
 
@@ -391,12 +392,9 @@ killfiles::HostIdentity identity_of(const std::string& line, const ssh::HostResu
 std::vector<Checked> check_hosts(Console& console, ssh::Remote& remote, const Needs& needs,
                                  tree_sync::Pushing* push) {
   const auto& hosts = remote.hosts();
-  // A local machine 0 finds out by which of its addresses it reaches the next machine.
-  const bool asks_peer = hosts.size() > 1 && hosts[0].is_local && !hosts[1].is_local;
-  const std::string peer = asks_peer ? numeric_address(hosts[1].name) : "";
   std::vector<ssh::Task> tasks;
   for (std::size_t i = 0; i < hosts.size(); ++i)
-    tasks.push_back({i, ssh::ask_host(make_request(needs, i, peer))});
+    tasks.push_back({i, ssh::ask_host(make_request(needs, i))});
   Checking checking(console, hosts, needs, push);
   ssh::RunOptions options;
   options.timeout = std::chrono::seconds(60);

@@ -41,6 +41,7 @@ struct Needs {
   bool runs_here = true;        ///< false: on nodes behind these hosts
   bool sync = false;            ///< code is sent there
   std::uint16_t port = 0;       ///< on machine 0; 0: any free port
+  std::string peer;             ///< where another machine is, as peer_of() tells it; or empty
   host::VisibleGpus visible_gpus;  ///< what the run's user gave
   std::string gpus;                ///< the list of --gpus, all of which must be there
   bool is_supervised = false;      ///< machine 0's session listens for those of the others

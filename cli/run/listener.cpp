@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <string_view>
 
@@ -10,15 +11,19 @@
 #include "cli/failures.h"
 #include "cli/flag_values.h"
 #include "ssh/config/client_config.h"
+#include "ssh/host/network.h"
 #include "ssh/number.h"
 
 namespace dtool::cli {
 namespace {
 
+bool is_loopback(const std::string& name) {
+  return name.starts_with("127.") || name == "localhost" || name == "local" || name == "::1";
+}
+
 /// The names that mean this host.
 bool is_called(const ssh::Host& host, const std::string& name, const ssh::ClientConfig& config) {
-  if (host.is_local)
-    return name == "127.0.0.1" || name == "localhost" || name == "local" || name == "::1";
+  if (host.is_local) return is_loopback(name) || !host::interface_of(name).empty();
   return name == host.name || name == config.resolve(host).address;
 }
 
@@ -48,6 +53,23 @@ ListenerAddress parse_listener(const std::string& text, const Targets& targets) 
   throw UsageError(fmt::format("--distributed_ip_and_port: {} is not one of the hosts {}", address,
                                fold_hosts(targets.hosts)),
                    "rank 0 listens on the first of them; auto takes that one and a free port");
+}
+
+std::string peer_of(const Targets& targets) {
+  const auto peer = std::ranges::find(targets.hosts, false, &ssh::Host::is_local);
+  if (peer == targets.hosts.begin() || peer == targets.hosts.end()) return {};
+  return ssh::ClientConfig::read(targets.connect.config_file, targets.connect.settings)
+      .resolve(*peer)
+      .address;
+}
+
+std::vector<ssh::Host> cut_off(const std::string& address, const std::vector<Checked>& checked) {
+  std::vector<ssh::Host> hosts;
+  for (std::size_t i = 1; i < checked.size() && is_loopback(address); ++i) {
+    if (compare(checked[0].identity, checked[i].identity) != killfiles::Likeness::same)
+      hosts.push_back(checked[i].result.host);
+  }
+  return hosts;
 }
 
 int parse_processes(const std::string& text) {

@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "cli/host_options.h"
+#include "cli/run/check.h"
 
 namespace dtool::cli {
 
@@ -17,6 +19,14 @@ struct ListenerAddress {
 /// `--distributed_ip_and_port IP:PORT` ([v6]:PORT). The host must be the first target, which runs
 /// rank 0: its name, or its address in the SSH configuration. Throws UsageError.
 ListenerAddress parse_listener(const std::string& text, const Targets& targets);
+
+/// If the first target is this machine: the name or address, by the SSH configuration, of the first
+/// that is another. The way there tells this machine's own address for the others. Else empty.
+std::string peer_of(const Targets& targets);
+
+/// The machines that cannot reach rank 0 at `address`, since it is a loopback address and they are
+/// not where rank 0 is.
+std::vector<ssh::Host> cut_off(const std::string& address, const std::vector<Checked>& checked);
 
 /// `--nproc_per_node N`. Throws UsageError.
 int parse_processes(const std::string& text);

@@ -18,6 +18,7 @@
 #include "cli/run/code_tree.h"
 #include "cli/run/environment/environment_lacks.h"
 #include "cli/run/environment/exports.h"
+#include "cli/run/listener.h"
 #include "cli/run/python_environment.h"
 #include "cli/run/record_plan.h"
 #include "cli/run/supply.h"
@@ -64,16 +65,16 @@ std::vector<std::string> code_folders(const PendingRun& run, const Targets& targ
   return folders;
 }
 
-Needs needs_of(const PendingRun& run, const std::vector<std::string>& code_folders) {
+Needs needs_of(const PendingRun& run, const Targets& targets) {
   Needs needs;
   needs.run_id = run.plan.run_id;
-  needs.code_folders = code_folders;
+  needs.code_folders = code_folders(run, targets);
   needs.code_must_exist = run.flags.no_sync && !run.plan.program.empty();
   needs.outputs = outputs_of_run(run.plan);
   needs.environment = run.plan.environment;
-  for (std::size_t i = 0; i < code_folders.size() && run.sends_to_code_folder(); ++i) {
-    needs.environment_comes_later |= has_sent(run.plan.environment, code_folders[i]);
-    needs.environment = without_sent(std::move(needs.environment), code_folders[i]);
+  for (std::size_t i = 0; i < targets.hosts.size() && run.sends_to_code_folder(); ++i) {
+    needs.environment_comes_later |= has_sent(run.plan.environment, needs.code_folders[i]);
+    needs.environment = without_sent(std::move(needs.environment), needs.code_folders[i]);
   }
   needs.trainer = run.plan.program.empty();
   if (needs.trainer) {
@@ -86,6 +87,7 @@ Needs needs_of(const PendingRun& run, const std::vector<std::string>& code_folde
   needs.gpus = run.flags.gpus;
   needs.sync = run.wants_sync();
   needs.port = run.plan.port;
+  needs.peer = peer_of(targets);
   needs.machines = static_cast<int>(run.plan.machines.size());
   run.launcher->add_needs(run.plan, needs);
   return needs;
@@ -209,7 +211,7 @@ bool make_environment_ready(PendingRun& run, RunReport& report, Console& console
 bool bring_data(const PendingRun& run, RunReport& report, Console& console, ssh::Remote& remote,
                 const Targets& targets, std::vector<RunData>& data) {
   if (data.empty()) return true;
-  Needs needs = needs_of(run, code_folders(run, targets));
+  Needs needs = needs_of(run, targets);
   needs.run_id.clear();
   needs.is_supervised = false;
   needs.trainer = false;
@@ -311,7 +313,7 @@ bool send_code(PendingRun& run, RunReport& report, Console& console, ssh::Remote
   };
   SuppliedHosts hosts;
   try {
-    Needs needs = needs_of(run, folders);
+    Needs needs = needs_of(run, targets);
     if (needs.environment_comes_later && next_push() != nullptr) {
       if (!send_before_check(run, needs, report, console, remote, *push)) return false;
       is_code_sent = true;

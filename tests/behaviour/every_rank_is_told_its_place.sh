@@ -68,6 +68,14 @@ expect_equal "$wanted" "$(seen "$work/logs")"
 # This machine, without SSH and without --runs_on
 expect_exit 0 dtool run --follow --no_sync -s 3 -- bash -c "$show"
 expect_output '^machine0: seen: 0 0 1 1 0 0 127\.0\.0\.1 [0-9]+ 3  '
+# With another machine, which it knows by its SSH configuration alone, it is reached where that one sees it.
+own=$(ip -o route get "${address[0]}" | sed -n 's/.* src \([^ ]*\).*/\1/p')
+expect_exit 0 timeout 60 "$DTOOL" run --follow --runs_on local,h1 -- bash -c "$show"
+expect_equal 2 "$(seen "$out" | cut -d' ' -f7 | grep -cxF "$own")"
+expect_exit 2 dtool run --runs_on local,h1 --distributed_ip_and_port 127.0.0.1:29511 -- true
+expect_error '^dtool: rank 0 on local would listen on 127.0.0.1, where h1 cannot reach it$'
+expect_error '^hint: name another host first in --runs_on, or another address of local: --distributed_ip_and_port IP:PORT$'
+expect_error '^nothing was started$'
 expect_exit 0 dtool kill --all --yes --delete
 
 # The run ends with machine 0, whose end is good; what still runs elsewhere is ended, and that is no failure.

@@ -183,8 +183,8 @@ bool MpiLauncher::complete(Console& console, const RunFlags& flags, const Target
   const auto address = ssh::find_answer(checked.front().environment, "mpi_address");
   if (address && plan.listener.empty() && targets.hosts.front().is_local) plan.listener = *address;
   place_coordinator(checked, plan);
-  complete_from_hosts(flags, targets, checked, plan);
-  return np_ == 0 || fill_slots(console, plan);
+  return complete_from_hosts(console, flags, targets, checked, plan) &&
+         (np_ == 0 || fill_slots(console, plan));
 }
 
 /// The slots that --np wants, from the first on. A host without a process would be no machine of

@@ -20,11 +20,10 @@ class SshLauncher : public Launcher {
     needs.is_supervised = has_coordinator(plan);
   }
 
-  bool complete(Console& /*console*/, const RunFlags& flags, const Targets& targets,
+  bool complete(Console& console, const RunFlags& flags, const Targets& targets,
                 const std::vector<Checked>& checked, RunPlan& plan) const override {
     place_coordinator(checked, plan);
-    complete_from_hosts(flags, targets, checked, plan);
-    return true;
+    return complete_from_hosts(console, flags, targets, checked, plan);
   }
 
   std::vector<HostJob> jobs(const RunPlan& plan) const override {

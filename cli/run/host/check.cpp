@@ -105,8 +105,8 @@ void find_listener(const CheckRequest& request, CheckReply& reply) {
     reply.coordinator_port = hold_free_port(taken, expand_home(request.run_folder));
     reply.lacks_port = reply.coordinator_port == 0;
   }
-  reply.address = own_address();
-  if (reply.address.empty()) reply.address = local_address_towards(parse_address(request.peer, 1));
+  reply.address = local_address_towards(parse_address(request.peer, 1));
+  if (reply.address.empty()) reply.address = own_address();
   if (reply.address.empty()) reply.address = "127.0.0.1";
 }
 

@@ -47,6 +47,26 @@ TEST(Listener, OnThisMachineHasItsLoopbackNames) {
   EXPECT_EQ(read("[::1]:29500", on("local")), "::1 29500");
 }
 
+TEST(Listener, OnThisMachineIsReachedOnTheWayToTheFirstOtherOne) {
+  const tests::TemporaryFolder folder;
+  Targets targets = on("local,gpu01,gpu02");
+  targets.connect.config_file = folder.write("config", "Host gpu01\n HostName 10.0.0.7\n");
+  EXPECT_EQ(peer_of(targets), "10.0.0.7");
+  EXPECT_EQ(peer_of(on("gpu01,local")), "");
+  EXPECT_EQ(peer_of(on("local")), "");
+}
+
+TEST(Listener, AtALoopbackAddressIsCutOffFromOtherMachines) {
+  std::vector<Checked> checked(3);
+  for (Checked& each : checked) each.identity = {"machine", "here", "boot", "space", ""};
+  checked[2].identity = {"other", "there", "boot2", "space2", ""};
+  checked[2].result.host = ssh::parse_host("gpu01");
+  EXPECT_EQ(cut_off("127.0.0.1", checked), std::vector{checked[2].result.host});
+  EXPECT_TRUE(cut_off("10.0.0.1", checked).empty());
+  checked.pop_back();
+  EXPECT_TRUE(cut_off("127.0.0.1", checked).empty());
+}
+
 TEST(Listener, OnAnotherMachineThanTheFirstIsRefused) {
   const std::string message = read("gpu02:29500", on("gpu[01-03]"));
   EXPECT_NE(message.find("gpu02 is machine 1, but rank 0 listens on the first machine, gpu01"),
