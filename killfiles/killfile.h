@@ -128,7 +128,7 @@ using Narrow = std::function<std::vector<Listed>(std::vector<Listed>)>;
 
 /// The recorded run that `text` means (runs_meant). A file that cannot be read or holds no run id
 /// goes by its name without `.killfile`. `narrow` is asked if several match; where it leaves none,
-/// they all stay. `told` gets a sentence if the newest of several with a tag was taken. Throws
+/// they all stay, and of those that it leaves none is preferred. `told` gets a sentence if the newest of several with a tag was taken. Throws
 /// std::invalid_argument: with the candidates if several match, with the recorded runs if none
 /// matches.
 Listed find(const std::filesystem::path& folder, std::string_view text, const Narrow& narrow = {},

@@ -184,11 +184,13 @@ Listed find(const fs::path& folder, std::string_view text, const Narrow& narrow,
   for (const Listed& run : runs) {
     if (std::ranges::count(meant_runs.ids, name_of(run)) > 0) found.push_back(run);
   }
+  bool takes_newest = meant_runs.is_tag;
   if (narrow && found.size() > 1) {
     std::vector<Listed> narrowed = narrow(found);
+    takes_newest = takes_newest && narrowed.empty();
     if (!narrowed.empty()) found = std::move(narrowed);
   }
-  if (meant_runs.is_tag && found.size() > 1) {
+  if (takes_newest && found.size() > 1) {
     if (told)
       told(fmt::format("{} runs have the tag {}: this is the newest, {}", found.size(), text,
                        name_of(found.front())));

@@ -133,6 +133,15 @@ expect_no_error "$short still"
 expect_exit 0 dtool kill --yes sleep_
 expect_error "^$third: [0-9]+ processes ended"
 expect_no_process_with "$third"
+# Of two with one tag that may run it ends neither.
+third=$(start twin) second=$(start twin)
+expect_exit 2 dtool kill --yes twin
+expect_error "'twin' is part of the ids of 2 runs: $second, $third$"
+expect_process_with "$third"
+expect_process_with "$second"
+expect_exit 0 dtool kill --yes "$second"
+expect_exit 0 dtool kill --yes twin
+expect_error "^$third: [0-9]+ processes ended"
 third=$(start last)
 
 # A host that cannot be reached keeps the killfile.

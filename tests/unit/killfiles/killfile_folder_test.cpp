@@ -168,6 +168,8 @@ TEST_F(KillfileFolderTest, AsksWhichOfSeveralRunsAreStillMeant) {
     };
     EXPECT_EQ(find(folder(), text, only_first).killfile.value().run_id, first);
   }
+  const auto both = [](std::vector<Listed> found) { return found; };
+  EXPECT_THROW(find(folder(), "x", both), std::invalid_argument) << "neither is preferred";
   const auto none = [](const std::vector<Listed>&) { return std::vector<Listed>(); };
   EXPECT_EQ(find(folder(), "x", none).killfile.value().run_id, "a_x_20261122-000000-bbbbbb");
   const auto nobody_asks = [](std::vector<Listed> found) {
