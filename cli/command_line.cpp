@@ -34,7 +34,10 @@ std::string name_in_full(const CLI::App& app) {
 std::vector<std::string> flags_of(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    for (const std::string& name : option->get_lnames()) {
+      // Who mistypes a flag does not give up the proof that nothing is left.
+      if (name != "forget") names.push_back("--" + name);
+    }
   }
   return names;
 }
@@ -78,6 +81,7 @@ constexpr OthersWord kOthersFlags[] = {
     {"--host", "--runs_on", kHosts},
     {"--hosts", "--runs_on", kHosts},
     {"-n", "--tail", "did you mean --tail?"},
+    {"--force", "--grace", "--grace 0 kills at once"},
 };
 
 /// Commands of other programs, by dtool's own.

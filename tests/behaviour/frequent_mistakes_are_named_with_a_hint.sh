@@ -48,6 +48,8 @@ run --nnodes 2 -- true | 2 | --nnodes is not a flag | --runs_on
 run --node_rank 1 -- true | 2 | --node_rank is not a flag | in the order of --runs_on
 run --master_port 29500 -- true | 2 | --master_port is not a flag | --distributed_ip_and_port
 logs -n 5 | 2 | -n is not a flag of dtool logs | did you mean --tail?
+kill a --force | 2 | --force is not a flag of dtool kill | --grace 0 kills at once
+kill a --forgets | 2 | --forgets is not a flag of dtool kill | hint: dtool kill --help lists all
 
 # What a run is.
 run torchrun train.py | 2 | does not expect the word train.py | dtool run -- torchrun train.py
