@@ -109,13 +109,15 @@ void note_end(Console& console, const std::string& run_id,
   }
 }
 
-void ask_for_end(Console& console, ssh::Remote& remote, const killfiles::Killfile& killfile) {
+std::vector<MachineStatus> ask_for_end(Console& console, ssh::Remote& remote,
+                                       const killfiles::Killfile& killfile) {
   const auto record = own_record(console, killfile.run_id);
-  if (!record || is_complete(*record)) return;
+  if (!record || is_complete(*record)) return {};
   const auto nobody = [](std::size_t, const ssh::HostResult&, const MachineStatus&) {};
-  note_end(console, killfile.run_id,
-           ask_machines(remote, killfile, all_machines(killfile), nobody, kForStates,
-                        ssh::Follows::more));
+  auto machines = ask_machines(remote, killfile, all_machines(killfile), nobody, kForStates,
+                               ssh::Follows::more);
+  note_end(console, killfile.run_id, machines);
+  return machines;
 }
 
 void note_forgotten(Console& console, const std::string& run_id, const std::string& left_on) {

@@ -25,8 +25,10 @@ void add_end(const std::vector<MachineStatus>& machines, RunRecord& record);
 void note_end(Console& console, const std::string& run_id,
               const std::vector<MachineStatus>& machines);
 
-/// The same, after asking the run's hosts, which `remote` reaches, if there is something to add.
-void ask_for_end(Console& console, ssh::Remote& remote, const killfiles::Killfile& killfile);
+/// The same, after asking the run's hosts, which `remote` reaches, if there is something to add:
+/// the states of the machines that were asked.
+std::vector<MachineStatus> ask_for_end(Console& console, ssh::Remote& remote,
+                                       const killfiles::Killfile& killfile);
 
 /// Notes in the record that the killfile was deleted, and on which hosts something may be left
 /// (empty: nothing is). A record that cannot be read or written is told in a note.

@@ -19,6 +19,7 @@
 #include "cli/record/record_files.h"
 #include "cli/recorded.h"
 #include "cli/run/program_words.h"
+#include "cli/watch/cause.h"
 #include "ssh/job/screen_job.h"
 
 namespace dtool::cli {
@@ -59,13 +60,17 @@ void write_job(const std::vector<ssh::HostResult>& results, killfiles::Killfile&
 
 int follow_on(Console& console, ssh::Remote& remote, const RunPlan& plan,
               const killfiles::Killfile& killfile, RunReport& report) {
-  const auto [results, cause] = follow_logs(console, remote, killfile);
+  auto [results, cause] = follow_logs(console, remote, killfile);
   if (remote.interrupted()) {
     console.note(fmt::format("end it with: dtool kill {}", killfile.run_id));
     return kInterrupted;
   }
-  ask_for_end(console, remote, killfile);
+  const std::vector<MachineStatus> machines = ask_for_end(console, remote, killfile);
   const bool is_well = report.all_well(results, killfile.run_id);
+  // A program that cannot write says it nowhere.
+  const bool is_full =
+      std::ranges::any_of(machines, [](const auto& each) { return !each.full_disk.empty(); });
+  if (const auto found = cause_of(machines); found && is_full) cause = found->text;
   // The bundled trainer's runs have curves.
   const bool has_curves =
       is_well && plan.program.empty() && show_curves_at_end(console, remote, killfile);

@@ -52,6 +52,7 @@ expect_equal '' "$(pgrep -fx "sleep $tag" || true)"
 expect_exit 1 timeout 60 "$DTOOL" run --follow --no_sync --runs_on "$DTOOL_LAB_HOSTS" --output_dir /root/.dtool/out -- \
   bash -c 'for ((i = 0; i < 30000; i++)); do echo "line $i of a log that is in need of room on the disk" || exit 5; done'
 expect_error "^  ${address[1]}: exit code 5"
+expect_error '^dtool: the cause: rank 1 on machine 1 .* ended with exit code 5: line .* \(its disk at /root/.dtool is full\)$'
 expect_equal "$(on h2 sh -c 'cat .dtool/out/*/machine1.log')" "$(sed -n 's/^machine1: //p' "$out")"
 expect_equal 30000 "$(grep -c '^machine0: line' "$out")"
 expect_exit 1 dtool status
