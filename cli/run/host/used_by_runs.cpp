@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <set>
 
 #include "ssh/host/files.h"
@@ -15,17 +16,15 @@ bool names(const std::string& script, const std::string& hash) {
   return read_file(script).value_or("").find(hash) != std::string::npos;
 }
 
-/// Of a run's folder: whether all its machines here have ended, though the last of a session's
-/// processes may still be about to.
-bool has_ended(const std::string& run) {
-  bool has_machine = false;
-  for (const std::string& name : list_folder(run)) {
+/// Of a run's folder: whether a machine was started here and has not ended. Before any start a
+/// process may hold a port, and after the end the session's last may still be there.
+bool goes_on(const std::string& run) {
+  const std::vector<std::string> names = list_folder(run);
+  return std::ranges::any_of(names, [&run](const std::string& name) {
     const std::string machine = run + "/" + name;
-    if (!name.starts_with("machine") || !is_folder(machine)) continue;  // beside the run's tree
-    has_machine = true;
-    if (!exists(machine + "/exit_code") && !exists(machine + "/killed")) return false;
-  }
-  return has_machine;
+    const bool is_one = name.starts_with("machine") && is_folder(machine);  // not the run's tree
+    return is_one && !exists(machine + "/exit_code") && !exists(machine + "/killed");
+  });
 }
 
 }  // namespace
@@ -39,7 +38,7 @@ std::string run_that_uses(const std::string& hash) {
       if (!name.starts_with("machine") || !is_folder(machine)) continue;  // beside the run's tree
       is_named = is_named || names(machine + "/script", hash) || names(machine + "/rank", hash);
     }
-    if (is_named && !has_ended(runs + "/" + run)) return run;
+    if (is_named && goes_on(runs + "/" + run)) return run;
   }
   return {};
 }
@@ -52,7 +51,7 @@ std::vector<std::string> running_runs() {
       runs.insert(*mark.run_id);
   }
   std::erase_if(runs, [](const std::string& run) {
-    return run.find('/') == run.npos && has_ended(expand_home("~/.dtool/runs/" + run));
+    return run.find('/') == run.npos && !goes_on(expand_home("~/.dtool/runs/" + run));
   });
   return {runs.begin(), runs.end()};
 }

@@ -14,6 +14,7 @@
 #include "cli/run/host/lacks.h"
 #include "cli/run/host/survey.h"
 #include "killfiles/whole_file.h"
+#include "ssh/host/child.h"
 #include "ssh/host/messages/check.h"
 #include "tests/unit/temporary_folder.h"
 
@@ -216,6 +217,18 @@ TEST_F(HostCheck, TheWayInTellsTheAddress) {
   EXPECT_EQ(reply.address, "10.0.0.1");
   EXPECT_GE(reply.port, 20000);
   EXPECT_EQ(reply.coordinator_port, 0);  // nothing is held without a run
+}
+
+TEST_F(HostCheck, ARunGoesOnWhereAMachineOfItWasStartedAndHasNotEnded) {
+  constexpr std::chrono::milliseconds kStep{20};
+  start_detached({"/bin/sleep", "5"}, "/", Descriptor(), "x_1");
+  home_.write(".dtool/runs/x_1/machine0/script", "");
+  for (int tries = 0; tries < 100 && check({}).runs.empty(); ++tries) pause(kStep);
+  EXPECT_EQ(check({}).runs, std::vector<std::string>{"x_1"});
+  home_.write(".dtool/runs/x_1/machine0/exit_code", "0");
+  EXPECT_TRUE(check({}).runs.empty());
+  std::filesystem::remove_all(home_.path() / ".dtool/runs/x_1/machine0");
+  EXPECT_TRUE(check({}).runs.empty()) << "it holds a port, and was not started";
 }
 
 TEST_F(HostCheck, GpusAreCountedByTheirDriversProgram) {
