@@ -115,8 +115,8 @@ struct Listed {
 std::vector<Listed> list(const std::filesystem::path& folder);
 
 /// The ids among `newest_first` that `text` may mean: the whole id; `last`, the newest one; those
-/// with that tag (`lr3` of `train_lr3_20261121-…`); those that begin with it; those that have it
-/// within.
+/// with that tag (`lr3` of `train_lr3_20261121-…`); those that begin with it, as by their whole
+/// name (`train_lr3`); those that have it within.
 struct Meant {
   std::vector<std::string> ids;  ///< newest first
   bool is_tag = false;           ///< the newest of several is meant
@@ -128,7 +128,8 @@ using Narrow = std::function<std::vector<Listed>(std::vector<Listed>)>;
 
 /// The recorded run that `text` means (runs_meant). A file that cannot be read or holds no run id
 /// goes by its name without `.killfile`. `narrow` is asked if several match; where it leaves none,
-/// they all stay, and of those that it leaves none is preferred. `told` gets a sentence if the newest of several with a tag was taken. Throws
+/// they all stay, and of those that it leaves none is preferred. `told` gets a sentence if the
+/// newest of several with a tag or a name was taken. Throws
 /// std::invalid_argument: with the candidates if several match, with the recorded runs if none
 /// matches.
 Listed find(const std::filesystem::path& folder, std::string_view text, const Narrow& narrow = {},

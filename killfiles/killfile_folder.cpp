@@ -169,7 +169,9 @@ Meant runs_meant(const std::vector<std::string>& newest_first, std::string_view 
     return id.size() > kTime && id.substr(0, id.size() - kTime).ends_with(tag);
   });
   if (begun.empty() && !tagged.empty()) return {std::move(tagged), true};
-  if (!begun.empty()) return {std::move(begun)};
+  const bool is_name = std::ranges::all_of(
+      begun, [&](const std::string& id) { return id.size() == text.size() + kTime; });
+  if (!begun.empty()) return {std::move(begun), is_name};
   return {all_of([&](const std::string& id) { return id.find(text) != id.npos; })};
 }
 
@@ -192,7 +194,7 @@ Listed find(const fs::path& folder, std::string_view text, const Narrow& narrow,
   }
   if (takes_newest && found.size() > 1) {
     if (told)
-      told(fmt::format("{} runs have the tag {}: this is the newest, {}", found.size(), text,
+      told(fmt::format("{} runs fit {}: this is the newest, {}", found.size(), text,
                        name_of(found.front())));
     return found.front();
   }

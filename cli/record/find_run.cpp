@@ -31,15 +31,21 @@ constexpr std::chrono::seconds kPatience{20};
 constexpr std::size_t kMostNamed = 5;
 constexpr int kMostRecord = 16 << 20;  // bytes; no start sends more
 
-/// The ids of all runs that have a killfile or a record.
-std::set<std::string> known_runs() {
+/// The ids of all runs that have a killfile.
+std::set<std::string> kept_runs() {
   std::set<std::string> ids;
+  for (const killfiles::Listed& each : killfiles::list(killfile_folder())) {
+    if (!each.killfile || each.killfile->kind == killfiles::Kind::run) ids.insert(each.file.stem());
+  }
+  return ids;
+}
+
+/// Those, and the ids of all runs that have a record.
+std::set<std::string> known_runs(const std::set<std::string>& kept) {
+  std::set<std::string> ids = kept;
   std::error_code fault;
   for (const auto& each : fs::directory_iterator(record_folder(), fault)) {
     if (each.path().extension() == ".json") ids.insert(each.path().stem());
-  }
-  for (const killfiles::Listed& each : killfiles::list(killfile_folder())) {
-    if (!each.killfile || each.killfile->kind == killfiles::Kind::run) ids.insert(each.file.stem());
   }
   return ids;
 }
@@ -90,18 +96,26 @@ std::optional<RunRecord> record_on_host(ssh::Remote& remote, const killfiles::Ki
 }  // namespace
 
 std::string complete_id(const std::string& id) {
-  const std::set<std::string> known = known_runs();
+  const std::set<std::string> kept = kept_runs();
+  const std::set<std::string> known = known_runs(kept);
   if (known.empty())
     throw UsageError("no run is recorded in " + record_folder().string(), "dtool run starts one");
   if (id.empty()) return newest_of(known);
   std::vector<std::string> newest_first(known.begin(), known.end());
   std::ranges::stable_sort(newest_first, std::greater(), time_in);
   if (id == "last" && !known.contains(id)) return newest_of(known);
-  const auto [matches, is_tag] = killfiles::runs_meant(newest_first, id);
-  if (is_tag && matches.size() > 1)
-    ssh::notice(fmt::format("{} runs have the tag {}: this is the newest, {}", matches.size(), id,
-                            matches.front()));
-  if (is_tag || matches.size() == 1) return matches.front();
+  auto [matches, is_tag] = killfiles::runs_meant(newest_first, id);
+  const std::size_t all = matches.size();
+  // As for the other commands, a run that was forgotten is meant only if no other one can be.
+  if (std::ranges::any_of(matches, [&](const auto& each) { return kept.contains(each); }))
+    std::erase_if(matches, [&](const auto& each) { return !kept.contains(each); });
+  if (is_tag || matches.size() == 1) {
+    if (all > 1)
+      ssh::notice(fmt::format("{} runs fit {}: this is the newest{}, {}", all, id,
+                              matches.size() < all ? " that was not forgotten" : "",
+                              matches.front()));
+    return matches.front();
+  }
   std::vector<std::string> named = matches;
   if (named.size() > kMostNamed) named.resize(kMostNamed);
   if (matches.empty()) {

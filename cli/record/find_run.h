@@ -13,7 +13,8 @@
 namespace dtool::cli {
 
 /// The id that `id` is the beginning of, of a run that has a record or a killfile here; the newest
-/// if it is empty. Throws UsageError if no or several runs match.
+/// if it is empty. A run without a killfile is meant only if none that matches has one. Throws
+/// UsageError if no or several runs match.
 std::string complete_id(const std::string& id);
 
 /// `id`: a run's id or the beginning of one, of a run that is recorded here, even if it was

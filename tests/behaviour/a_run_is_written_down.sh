@@ -130,6 +130,9 @@ expect_output '^code +none was sent$'
 cp "$HOME/.dtool/records/$run.json" "$HOME/.dtool/records/${run:0:-6}zzzzzz.json"
 expect_exit 0 dtool show
 expect_error "^the newest run is $run\$"
+# Of those of one name it is the one that was not forgotten.
+expect_exit 0 dtool show "${run:0:-23}"
+expect_error "^[0-9]+ runs fit true: this is the newest that was not forgotten, $run\$"
 expect_exit 0 dtool kill --quiet --delete "$run"
 
 # A start that cannot be recorded starts nothing.

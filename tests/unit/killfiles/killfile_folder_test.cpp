@@ -152,7 +152,8 @@ TEST_F(KillfileFolderTest, FindsARunByItsTagByAPartOfItsIdAndAsTheLast) {
   EXPECT_EQ(found("aaaaaa"), "train_lr3_20261121-000000-aaaaaa");
   EXPECT_EQ(told, "");
   EXPECT_EQ(found("lr3"), "train_lr3_20261122-000000-bbbbbb");
-  EXPECT_EQ(told, "2 runs have the tag lr3: this is the newest, train_lr3_20261122-000000-bbbbbb");
+  EXPECT_EQ(told, "2 runs fit lr3: this is the newest, train_lr3_20261122-000000-bbbbbb");
+  EXPECT_EQ(found("train_lr3"), "train_lr3_20261122-000000-bbbbbb");
   EXPECT_EQ(find_fault("train").substr(0, 30), "'train' begins the id of 2 run");
   EXPECT_EQ(find_fault("000000").substr(0, 37), "'000000' is part of the ids of 3 runs");
 }
