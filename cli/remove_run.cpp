@@ -49,9 +49,12 @@ std::size_t remove_on_hosts(Console& console, ssh::Remote& remote,
                             const killfiles::Killfile& killfile, What what) {
   assert(killfiles::is_run_id(killfile.run_id));  // it names the folder that is deleted
   std::vector<ssh::Task> tasks;
-  for (const HostMachines& each : machines_by_host(remote.hosts(), killfile))
+  for (const HostMachines& each : machines_by_host(remote.hosts(), killfile)) {
+    const bool was_begun = !killfile.machines[each.machines.front()].state_folder.empty();
+    if (!was_begun) continue;
     tasks.push_back(
         {each.host, ssh::ask_host(host::RemoveRequest{killfile.run_id, what == What::all})});
+  }
   ssh::Events nobody;
   ssh::RunOptions options;
   options.timeout = std::chrono::minutes(5);  // a large tree on a slow disk

@@ -139,13 +139,16 @@ KillReport end_run(Console& console, ssh::Remote& remote, const killfiles::Killf
   KillReport report;
   for (const auto& [host, machines] : machines_by_host(remote.hosts(), killfile)) {
     host::KillRequest request{killfile.run_id, {}, {}, grace.count()};
-    FoundHost& recorded = report.hosts.emplace_back();
+    FoundHost recorded;
     for (const std::size_t i : machines) {
       const killfiles::Machine& machine = killfile.machines[i];
       if (!machine.session.empty()) request.sessions.push_back(machine.session);
       if (!machine.state_folder.empty()) request.state_folders.push_back(machine.state_folder);
       if (machine.identity.is_known()) recorded.recorded = machine.identity;
     }
+    // A host that dtool config could not reach: nothing was started there.
+    if (request.sessions.empty() && request.state_folders.empty()) continue;
+    report.hosts.push_back(std::move(recorded));
     tasks.push_back({host, ssh::kill_command(request)});
   }
   AnswerCount progress(console, remote.hosts(), "ended");

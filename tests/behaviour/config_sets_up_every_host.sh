@@ -51,6 +51,14 @@ expect_error '2 of 3 hosts set up'
 expect_exit 1 config --follow --json --config_script fails.sh
 expect_equal '[0, 3, 0]' "$(json '[host["exit_code"] for host in d["hosts"]]')"
 
+# A host that was not reached has nothing to end.
+fault cut h3
+expect_exit 1 config --connect_timeout 1 --config_script good.sh
+expect_exit 0 timeout 60 "$DTOOL" kill --connect_timeout 1 --yes --delete last
+expect_error ': [0-9]+ process(es)? ended on [^;]*; none is left$'
+expect_no_error "${address[2]}: "
+fault mend h3
+
 # What could not be recorded is not started, and leaves nothing on the hosts.
 before=$(on 1 ls .dtool/runs)
 mv "$HOME/.dtool/killfiles" "$HOME/.dtool/kept_killfiles"

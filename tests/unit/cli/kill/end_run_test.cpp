@@ -111,6 +111,19 @@ TEST(EndRun, AHostThatCannotBeReachedKeepsItsFailure) {
   EXPECT_EQ(report.results[1].failure, Failure::connect_timed_out);
 }
 
+TEST(EndRun, AHostOnWhichNothingWasStartedNeedsNoProof) {
+  FakeRemote remote("h[1-2]");
+  remote.answers[0] = answered(kill_answer(5, 0));
+  remote.answers[1] = tests::failed(Failure::unreachable, "no route");
+  killfiles::Killfile killfile = run_on(2);
+  killfile.machines[1].session.clear();
+  killfile.machines[1].state_folder.clear();
+  Console console;
+  const KillReport report = end_run(console, remote, killfile, std::chrono::seconds(1));
+  EXPECT_TRUE(report.none_left);
+  EXPECT_EQ(report.results.size(), 1U);
+}
+
 TEST(EndRun, AnInterruptLeavesHostsThatAreNotTakenForDone) {
   FakeRemote remote("h[1-2]");
   remote.answers[0] = remote.answers[1] = answered(kill_answer(1, 0));
