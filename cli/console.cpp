@@ -198,6 +198,13 @@ void Console::fail(std::string_view line, std::string_view hint) {
   write_error(gated(text));
 }
 
+void Console::fail(const std::exception& error) {
+  constexpr std::string_view kMark = "\nhint: ";
+  const std::string_view text = error.what();
+  const std::size_t at = std::min(text.find(kMark), text.size());
+  fail(text.substr(0, at), text.substr(std::min(at + kMark.size(), text.size())));
+}
+
 void Console::complain(std::string_view lines) {
   clear_live();
   write_error(gated(lines) + "\n");

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstddef>
+#include <exception>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -91,6 +92,8 @@ class Console {
   void note(std::string_view line);
   /// Prints `dtool: line` on standard error, always; with a `hint:` line if there is a hint.
   void fail(std::string_view line, std::string_view hint = {});
+  /// The same with what() of an exception of ours: a sentence, then perhaps a line `hint: …`.
+  void fail(const std::exception& error);
 
   /// Prints further lines of a failure on standard error, always.
   void complain(std::string_view lines);

@@ -87,17 +87,6 @@ std::string version_line() {
   return fmt::format("dtool {}", killfiles::dtool_version());
 }
 
-/// what() of our exceptions: a sentence, then perhaps a line `hint: …`.
-void report(Console& console, const std::string& text) {
-  const std::string mark = "\nhint: ";
-  const std::size_t at = text.find(mark);
-  if (at == text.npos) {
-    console.fail(text);
-  } else {
-    console.fail(text.substr(0, at), text.substr(at + mark.size()));
-  }
-}
-
 int run_action(Console& console, Action& action, Words words, int argc, char** argv) {
   SettingsFiles settings(ssh::home_folder() / ".dtool" / "config.toml", "dtool.toml");
   settings.users();  // a mistake in the user's own file is told by every command
@@ -196,10 +185,10 @@ int main(int argc, char** argv) {
   try {
     return run(console, argc, argv);
   } catch (const OutputLost& error) {
-    if (!error.reader_left()) report(console, error.what());
+    if (!error.reader_left()) console.fail(error);
     return kSomeFailed;  // not kNotDone: hosts may have begun
   } catch (const std::exception& error) {
-    report(console, error.what());
+    console.fail(error);
     return kNotDone;
   }
 }

@@ -73,15 +73,16 @@ void discard_run_folders(ssh::Remote& remote, const std::string& run_id) {
   remote.run(std::move(tasks), nobody, options);
 }
 
-killfiles::Killfile write_or_discard(Console& console, ssh::Remote& remote,
-                                     const std::string& run_id,
-                                     const std::function<killfiles::Killfile()>& write) {
+std::optional<killfiles::Killfile> write_or_discard(
+    Console& console, ssh::Remote& remote, const std::string& run_id,
+    const std::function<killfiles::Killfile()>& write) {
   try {
     return write();
-  } catch (const std::exception&) {
+  } catch (const std::exception& error) {
+    console.fail(error);
     discard_run_folders(remote, run_id);
     console.note("nothing was started, since it could not be recorded");
-    throw;
+    return std::nullopt;
   }
 }
 

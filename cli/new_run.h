@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,10 +27,10 @@ killfiles::Killfile new_killfile(const std::string& run_id,
                                  const std::vector<std::string>& command_line);
 
 /// The killfile that `write` has written. If writing fails, nothing may be started: deletes the
-/// run's folders on the hosts, says so, and throws `write`'s exception.
-killfiles::Killfile write_or_discard(Console& console, ssh::Remote& remote,
-                                     const std::string& run_id,
-                                     const std::function<killfiles::Killfile()>& write);
+/// run's folders on the hosts, and says why.
+std::optional<killfiles::Killfile> write_or_discard(
+    Console& console, ssh::Remote& remote, const std::string& run_id,
+    const std::function<killfiles::Killfile()>& write);
 
 /// Deletes the run's folder on hosts that were checked but where nothing was started, and the tree
 /// in it. After an interrupt no host is asked: a later run deletes such folders when they are a day

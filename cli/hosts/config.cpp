@@ -335,17 +335,18 @@ int ConfigAction::run(Invocation& invocation) {
     return conclude(invocation, *remote, std::move(results), "");
   }
 
-  const killfiles::Killfile killfile = write_or_discard(
+  const auto killfile = write_or_discard(
       console, *remote, run_id, [&] { return write_killfile(invocation, *targets, run_id, able); });
+  if (!killfile) return kNotDone;
   const auto started =
-      start_jobs(console, *remote, make_jobs(killfile, able), ssh::OldLog::replace);
+      start_jobs(console, *remote, make_jobs(*killfile, able), ssh::OldLog::replace);
   std::vector<std::size_t> running;
   for (std::size_t i = 0; i < able.size(); ++i) {
     results[able[i]] = started[i];
     if (started[i].ok()) running.push_back(able[i]);
   }
   if (follow_ && !remote->interrupted()) {
-    const auto ended = follow_last_lines(console, *remote, killfile, running);
+    const auto ended = follow_last_lines(console, *remote, *killfile, running);
     for (std::size_t i = 0; i < running.size(); ++i) {
       // A script that an interrupt left behind was started, and goes on.
       const bool was_left = remote->interrupted() && ended[i].failure != ssh::Failure::none;

@@ -321,10 +321,9 @@ bool send_code(PendingRun& run, RunReport& report, Console& console, ssh::Remote
     hosts = check_and_supply(console, remote, needs, goes_on, next_push);
   } catch (const UsageError&) {  // about the experiment
     throw;
-  } catch (const std::exception&) {  // this machine's disk is full, for one
-    discard_run_folders(remote, run.plan.run_id);
-    console.note("nothing was started");
-    throw;
+  } catch (const std::exception& error) {  // this machine's disk is full, for one
+    console.fail(error);
+    return false;
   }
   if (!hosts.went_on) return false;
   note_log_out(hosts.checked, console);

@@ -141,12 +141,6 @@ int RunAction::look_back(Invocation& invocation, const ssh::ConnectOptions& conn
 /// from it only if its outputs are whole. If that fails, nothing of it is left.
 bool RunAction::bring(EarlierOutputs& outputs, ssh::Remote& remote, RunReport& report,
                       Console& console, const std::vector<std::string>& command_line) {
-  const auto forget = [&] {
-    std::error_code gone;
-    std::filesystem::remove(killfiles::path_of(killfile_folder(), run_.plan.run_id), gone);
-    discard_run_folders(remote, run_.plan.run_id);
-    console.note("nothing was started");
-  };
   try {
     const bool has_other_code =
         run_.record.code.fingerprint != run_.earlier->record().code.fingerprint;
@@ -154,11 +148,13 @@ bool RunAction::bring(EarlierOutputs& outputs, ssh::Remote& remote, RunReport& r
       keep_record(command_line);
       return true;
     }
-  } catch (const std::exception&) {  // this machine's disk is full, for one
-    forget();
-    throw;
+  } catch (const std::exception& error) {  // this machine's disk is full, for one
+    console.fail(error);
   }
-  forget();
+  std::error_code gone;
+  std::filesystem::remove(killfiles::path_of(killfile_folder(), run_.plan.run_id), gone);
+  discard_run_folders(remote, run_.plan.run_id);
+  console.note("nothing was started");
   return false;
 }
 
@@ -209,7 +205,7 @@ int RunAction::run(Invocation& invocation) {
   }
   run_.earlier_code.reset();  // it was sent
   const std::vector<std::string> command_line = without_values(invocation.command_line);
-  const killfiles::Killfile killfile = write_or_discard(console, *remote, run_.plan.run_id, [&] {
+  const auto killfile = write_or_discard(console, *remote, run_.plan.run_id, [&] {
     if (!run_.resumes()) {
       keep_record(command_line);
       return write_killfile(run_.plan, command_line, targets.connect);
@@ -218,9 +214,10 @@ int RunAction::run(Invocation& invocation) {
     require_not_resumed(run_.earlier->record().run_id);
     return write_killfile(run_.plan, command_line, targets.connect);
   });
+  if (!killfile) return report.end(kNotDone);
   if (outputs && !bring(*outputs, *remote, report, console, command_line))
     return report.end(remote->interrupted() || outputs->interrupted() ? kInterrupted : kNotDone);
-  return start_run(console, *remote, *run_.launcher, run_.plan, killfile, targets.connect,
+  return start_run(console, *remote, *run_.launcher, run_.plan, *killfile, targets.connect,
                    follow(console, invocation.settings.all()), record_for_hosts(), report);
 }
 

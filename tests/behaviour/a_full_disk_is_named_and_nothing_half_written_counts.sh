@@ -43,7 +43,7 @@ on h2 rm .dtool/fill
 full_here='mount -t tmpfs -o size=4k none "$HOME/.dtool/killfiles" && { cat /dev/zero >"$HOME/.dtool/killfiles/fill" 2>/dev/null; exec "$0" "$@"; }'
 expect_exit 2 unshare --mount bash -c "$full_here" "$DTOOL" run --no_sync --runs_on "$DTOOL_LAB_HOSTS" -- sleep "$tag"
 expect_error 'killfile: cannot be written: No space left on device'
-expect_error '^nothing was started, since it could not be recorded$'
+expect_equal 'nothing was started, since it could not be recorded' "$(tail -n 1 "$err")"
 expect_equal '' "$(on h1 ls .dtool/runs)"
 expect_equal '' "$(pgrep -fx "sleep $tag" || true)"
 
