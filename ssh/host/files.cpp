@@ -144,8 +144,11 @@ bool is_newer(const std::string& path, const std::string& other) {
 }
 
 bool make_folder(const std::string& path) {
-  ::mkdir(path.c_str(), 0777);
-  return is_folder(path);
+  if (::mkdir(path.c_str(), 0777) == 0) return true;
+  const int why = errno == EEXIST ? ENOTDIR : errno;
+  const bool is_there = is_folder(path);
+  errno = why;
+  return is_there;
 }
 
 bool make_folders(const std::string& path) {

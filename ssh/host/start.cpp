@@ -159,8 +159,9 @@ StartReply start(const StartRequest& request) {
   Descriptor lock;
   {
     const OwnersAlone private_files;
-    if (!make_folder(state)) throw NotStarted("cannot make the folder " + state);
-    if (!make_folders(folder_of(log))) throw NotStarted("cannot make the folder of " + log);
+    if (!make_folder(state)) throw NotStarted(with_reason("cannot make the folder " + state));
+    if (!make_folders(folder_of(log)))
+      throw NotStarted(with_reason("cannot make the folder of " + log));
     // It may have been made since the host was looked at.
     if (const auto stranger = find_stranger(log, Strangers::uninvited))
       throw NotStarted(to_string(*stranger) + ", who could change the outputs there");

@@ -110,7 +110,7 @@ on 2 touch /root/file
 expect_exit 1 timeout 60 "$DTOOL" run --json --output_dir '~/file/out' --runs_on "$DTOOL_LAB_HOSTS" -- sleep 1000
 expect_equal "1 ${address[1]}" "$(json '"%d %s" % (d["exit_code"], d["failures"][0]["host"])')"
 expect_error '1 of 3 hosts failed: starting'
-expect_error "^  ${address[1]}: cannot make the folder of /root/file/out/"
+expect_error "^  ${address[1]}: cannot make the folder of /root/file/out/.*: Not a directory"
 expect_error '^no process of the run is left'
 expect_equal '' "$(on 1 pgrep -f 'sleep 1000' || true)"
 untouched
