@@ -125,8 +125,12 @@ if ! on 1 bash -c 'type -P python' && on 1 bash -c 'type -P python3' >/dev/null;
   expect_error ': python: no such program on this host; python3 is there$'
   untouched
 fi
-expect_exit 1 dtool run --runs_on "$DTOOL_LAB_HOSTS" -- ./code
+for host in 1 2 3; do on "$host" sh -c 'mkdir -p there && touch there/code'; done
+expect_exit 1 dtool run --runs_on "$DTOOL_LAB_HOSTS" --no_sync --code_path '~/there' -- ./code
 expect_error '\./code may not be executed: chmod \+x'
+untouched
+expect_exit 1 dtool run --runs_on "$DTOOL_LAB_HOSTS" --no_sync --code_path '~/there' -- code
+expect_error 'code is in the code folder: write \./code'
 untouched
 # An environment that fails is known before anything starts.
 on 2 bash -c 'echo "return 3" > /root/activate'

@@ -33,6 +33,11 @@ for program in 'bash -eu hello.sh' './hello' 'bash -c ./hello'; do
   expect_output 'hello$'
 done
 
+# What only a host knows of it.
+printf '#!/usr/bin/pythn3\n' >bad.py
+chmod +x bad.py
+expect_exit 1 dtool run --runs_on "$host" -- ./bad.py
+expect_error ': ./bad.py: its interpreter /usr/bin/pythn3 is not there$'
 expect_exit 0 dtool command --runs_on "$host" --command 'mkdir -p ~/shelf && echo "print(\"from the host\")" >~/shelf/there.py'
 # shellcheck disable=SC2088 # the tilde is the host's
 expect_exit 0 dtool run --runs_on "$host" --code_path '~/shelf' --exclude there.py --follow -- python3 there.py

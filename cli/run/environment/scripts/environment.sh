@@ -44,8 +44,15 @@ if [ -n "$engine" ]; then
   [ -z "$activate" ] || activate_inside
 fi
 [ "$torchrun" = no ] || wrap_in_torchrun
+if [ -z "$trainer$engine" ] && found=$(type -P -- "${program[0]}"); then
+  line=  # the kernel's own word would be that the program is not there
+  { read -r -n 256 line < "$found" || :; } 2> /dev/null
+  read -r interpreter _ <<< "${line#??}"
+  [ "${line:0:2}" != '#!' ] || [ -e "$interpreter" ] || give_up 127 "${program[0]}: its interpreter $interpreter is not there"
+fi
 if [ -z "$trainer$engine" ] && ! type -P -- "${program[0]}" > /dev/null; then
   [ ! -L "${program[0]}" ] || [ -e "${program[0]}" ] || give_up 127 "${program[0]} leads to $(readlink -- "${program[0]}"), which is not on this host"
+  [[ ${program[0]} == */* ]] || [ ! -f "${program[0]}" ] || give_up 127 "${program[0]} is in the code folder: write ./${program[0]}"
   [ ! -f "${program[0]}" ] || [[ $(stat -Lc %A "${program[0]}") != *x* ]] || give_up 126 "${program[0]} may not be executed: is its file system mounted noexec? Name the program that reads it first"
   [ ! -f "${program[0]}" ] || give_up 126 "${program[0]} may not be executed: chmod +x, or name the program that reads it first"
   other=
