@@ -237,6 +237,26 @@ void note_missing_script(const std::vector<std::string>& program, const tree_syn
                            meant ? fmt::format("; did you mean {}{}?", before, *meant) : ""));
 }
 
+/// A module may be installed on the hosts, unless one of this folder has nearly its name.
+void note_missing_module(const std::vector<std::string>& program, const tree_sync::Tree& tree,
+                         Console& console) {
+  const auto module = module_of(program);
+  if (!module) return;
+  std::vector<std::string> known;
+  for (const std::string& file : tree.files) {
+    std::filesystem::path path(file);
+    if (path.extension() != ".py") continue;
+    const bool is_of_package = path.stem() == "__init__" || path.stem() == "__main__";
+    std::string name = is_of_package ? path.parent_path() : path.replace_extension();
+    std::ranges::replace(name, '/', '.');
+    if (name == *module) return;
+    known.push_back(std::move(name));
+  }
+  if (const auto meant = killfiles::nearest(*module, known))
+    console.note(
+        fmt::format("there is no module {} in this folder; did you mean {}?", *module, *meant));
+}
+
 /// Fetched outputs are no code. A word that names a file among them is a word that the hosts do not
 /// understand.
 void note_fetched_words(const std::vector<std::string>& program, const tree_sync::Tree& tree,
@@ -283,6 +303,7 @@ bool send_code(PendingRun& run, RunReport& report, Console& console, ssh::Remote
     if (!run.plan.program.empty()) {
       tree_sync::require_files(*tree);
       note_missing_script(run.plan.program, *tree, console);
+      note_missing_module(run.plan.program, *tree, console);
       note_fetched_words(run.plan.program, *tree, console);
     }
     run.flags.no_sync = tree->files.empty();

@@ -97,6 +97,11 @@ std::optional<std::string> script_of(const std::vector<std::string>& program) {
                                                                    : std::nullopt;
 }
 
+std::optional<std::string> module_of(const std::vector<std::string>& program) {
+  const auto target = python_target(program);
+  return target && target->is_module ? std::optional(target->name) : std::nullopt;
+}
+
 bool reads_log_in_files(const std::vector<std::string>& program) {
   if (program.empty() || !is_shell(program)) return false;
   for (std::size_t i = 1; i < program.size() && program[i].starts_with('-'); ++i) {

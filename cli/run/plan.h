@@ -81,6 +81,9 @@ void number_ranks(RunPlan& plan);
 /// path; nothing for a module, for text, or for a program elsewhere.
 std::optional<std::string> script_of(const std::vector<std::string>& program);
 
+/// The module that Python is told to run (`python3 -m MODULE`); nothing for a script.
+std::optional<std::string> module_of(const std::vector<std::string>& program);
+
 /// Whether it is a shell that first reads what a log-in or a terminal reads (`bash -lc TEXT`),
 /// where PATH may be set anew.
 bool reads_log_in_files(const std::vector<std::string>& program);
