@@ -90,6 +90,12 @@ int CopyAction::run(Invocation& invocation) {
   if (!targets) throw UsageError("no hosts were named", "--runs_on names them");
   const std::string destination = words_.back();
   words_.pop_back();
+  if (!std::ranges::all_of(targets->hosts, &ssh::Host::is_local)) {
+    for (const std::string& path : is_back ? words_ : std::vector{destination}) {
+      const std::string note = note_on_home("", path);
+      if (!note.empty()) invocation.console.note(note);
+    }
+  }
   if (!is_back) std::ranges::transform(words_, words_.begin(), path_here);
   return is_back ? bring(invocation.console, *targets, destination)
                  : send(invocation.console, *targets, folder_on_hosts(destination));

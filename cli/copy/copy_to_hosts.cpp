@@ -177,14 +177,28 @@ std::string path_here(const std::string& text) {
   return host::expand_home(text);
 }
 
+void require_path_of_hosts(const std::string& text) {
+  const std::string first = text.substr(0, text.find('/'));
+  if (first.starts_with('$') || (first.starts_with('~') && first != "~"))
+    throw UsageError(fmt::format("{}: only ~/ stands for something there", text),
+                     "name the folder from / or from ~/");
+}
+
+std::string note_on_home(const std::string& flag, const std::string& path) {
+  const fs::path below = fs::path(path).lexically_relative(ssh::home_folder());
+  if (below.empty() || *below.begin() == "..") return "";
+  return fmt::format(
+      "{0}{1} is a path of this machine's home folder; {0}'~/{2}' (in quotes) is below the home "
+      "folder of each host",
+      flag, path, below == "." ? "" : below.native());
+}
+
 std::string folder_on_hosts(const std::string& text) {
   const std::string first = text.substr(0, text.find('/'));
   if (first.find(':') != first.npos)
     throw UsageError(fmt::format("{}: a folder on the hosts is named without a host", text),
                      "--runs_on names the hosts; a name with a colon begins with ./");
-  if (first.starts_with('$') || (first.starts_with('~') && first != "~"))
-    throw UsageError(fmt::format("{}: only ~/ stands for something there", text),
-                     "name the folder from / or from ~/");
+  require_path_of_hosts(text);
   const bool is_absolute = text.starts_with('/');
   const std::string below = text == "~" ? "" : text.starts_with("~/") ? text.substr(2) : text;
   std::string path = fs::path(is_absolute ? text : below).lexically_normal().native();

@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "cli/copy/copy_to_hosts.h"
 #include "cli/new_run.h"
 #include "cli/run/code_tree.h"
 #include "cli/run/environment/exports.h"
@@ -105,6 +106,8 @@ void make_plan(PendingRun& run, const Invocation& invocation, const Targets& tar
   }
   check_torchrun(run.plan.environment, run.plan.program);
   take_program_flags(run.flags.program, run.plan);
+  require_path_of_hosts(run.flags.output_dir);
+  require_path_of_hosts(run.flags.code_path);
   run.plan.output_dir = run.flags.output_dir;
   run.plan.variables.assign(invocation.settings.all().environment.begin(),
                             invocation.settings.all().environment.end());

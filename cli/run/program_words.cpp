@@ -12,6 +12,7 @@
 
 #include "cli/action.h"
 #include "cli/command_line.h"
+#include "cli/copy/copy_to_hosts.h"
 #include "cli/run/code_tree.h"
 #include "cli/run/environment/assignments.h"
 #include "killfiles/nearest.h"
@@ -63,12 +64,8 @@ void note_own_flags(const RunPlan& plan, std::vector<std::string>& notes) {
 /// The shell here has made `~` this machine's home folder, and left a `$` in quotes alone.
 void note_path(std::string_view flag, const std::string& path, bool is_away,
                std::vector<std::string>& notes) {
-  const std::string home = ssh::home_folder().string() + "/";
-  if (is_away && path.starts_with(home))
-    notes.push_back(
-        fmt::format("{} {} is a path of this machine's home folder; {} '~/{}' (in quotes) is below "
-                    "the home folder of each host",
-                    flag, path, flag, path.substr(home.size())));
+  const std::string note = is_away ? note_on_home(fmt::format("{} ", flag), path) : "";
+  if (!note.empty()) notes.push_back(note);
   if (path.find('$') != path.npos)
     notes.push_back(fmt::format(
         "{} {} is taken as it is: no shell on the hosts replaces a variable in it", flag, path));

@@ -134,6 +134,7 @@ expect_refused 'h1:there: a folder on the hosts is named without a host' one h1:
 expect_refused 'only ~/ stands for something there' one '$HOME/there'
 expect_refused 'only ~/ stands for something there' one '~other/there'
 expect_refused '\.\. leads out of the home folder' one ..
+expect_refused "^$HOME/x is a path of this machine.s home folder; '~/x' \(in quotes\) is below" missing "$HOME/x"
 expect_refused '~/\.\./there leads out of the home folder' one '~/../there'
 expect_refused '\.\./there leads out of the home folder' one ../there
 mkdir other
