@@ -26,6 +26,7 @@
 #include "cli/terminal_text.h"
 #include "killfiles/killfile.h"
 #include "killfiles/nearest.h"
+#include "ssh/fleet.h"
 #include "ssh/quote.h"
 #include "sync/fetched_folder.h"
 
@@ -93,6 +94,12 @@ Needs needs_of(const PendingRun& run, const Targets& targets) {
   return needs;
 }
 
+UsageError fault_of_experiment(const PendingRun& run, const std::string& fault) {
+  return UsageError(fmt::format("experiment {}{}: {}", run.plan.what,
+                                run.flags.config_kwargs.empty() ? "" : " with --config_kwargs",
+                                fault));
+}
+
 bool judge(const PendingRun& run, const std::vector<Checked>& checked, std::string_view doing,
            RunReport& report, ssh::Remote& remote) {
   std::vector<ssh::HostResult> results;
@@ -100,9 +107,7 @@ bool judge(const PendingRun& run, const std::vector<Checked>& checked, std::stri
   if (!report.all_well(results, doing)) return false;
   if (!checked.front().experiment_fault.empty()) {
     discard_run_folders(remote, run.plan.run_id);
-    throw UsageError(fmt::format("experiment {}{}: {}", run.plan.what,
-                                 run.flags.config_kwargs.empty() ? "" : " with --config_kwargs",
-                                 checked.front().experiment_fault));
+    throw fault_of_experiment(run, checked.front().experiment_fault);
   }
   return true;
 }
@@ -363,6 +368,18 @@ bool send_code(PendingRun& run, RunReport& report, Console& console, ssh::Remote
 }
 
 }  // namespace
+
+void require_experiment(const PendingRun& run, Console& console) {
+  if (!run.plan.program.empty()) return;
+  Needs needs;
+  needs.code_folders = {current_folder()};
+  needs.trainer = true;
+  needs.experiment_toml = run.plan.experiment_toml;
+  needs.machines = static_cast<int>(run.plan.machines.size());
+  const auto here = ssh::make_fleet({ssh::parse_host("local")}, {});
+  const std::string fault = check_hosts(console, *here, needs).front().experiment_fault;
+  if (!fault.empty()) throw fault_of_experiment(run, fault);
+}
 
 bool make_ready(PendingRun& run, RunReport& report, Console& console, ssh::Remote& remote,
                 const Targets& targets, std::vector<RunData>& data) {

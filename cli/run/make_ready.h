@@ -14,6 +14,10 @@
 
 namespace dtool::cli {
 
+/// Asks the trainer of this machine, if there is one, about the experiment. Throws UsageError with
+/// what it says against it.
+void require_experiment(const PendingRun& run, Console& console);
+
 /// Completes `run.plan` with what the hosts told, and `run.record`. False: a step went wrong and
 /// was reported, and the run's folders on the hosts are for the caller to discard. Throws
 /// UsageError about the experiment, and std::exception if this machine's disk is full, for one;

@@ -176,6 +176,7 @@ int RunAction::run(Invocation& invocation) {
   for (const std::string& note : notes_on_words(run_.plan, run_.flags)) console.note(note);
   std::vector<RunData> data = list_data(console, run_.flags.data);
   if (run_.flags.dry_run) {
+    require_experiment(run_, console);
     RunPlan shown = run_.plan;
     shown.variables = without_values(run_.plan.variables);
     const std::string code = run_.keeps_code ? "the code of " + run_.earlier->record().run_id

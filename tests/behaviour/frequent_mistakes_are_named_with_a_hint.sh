@@ -60,6 +60,7 @@ run digit | 2 | there is no experiment digit | did you mean 'digits'?
 run digits --config_kwargs '{epochs:3}' | 2 | --config_kwargs: parse error | quote it for the shell
 run digits --config_kwargs 'train.epochs=3' | 2 | --config_kwargs: parse error | '{"train":{"epochs":3}}'
 run digits --config_kwargs '{"train":{"epoch":3}}' | 2 | unknown key 'train.epoch' | did you mean 'epochs'?
+run digits --runs_on h1 --config_kwargs '{"train":{"epoch":3}}' --dry_run | 2 | unknown key 'train.epoch' | did you mean 'epochs'?
 run digits --distributed_ip_and_port 29500 | 2 | wants IP:PORT or auto, not 29500 | from 1 to 65535
 run digits --distributed_ip_and_port auto:70000 | 2 | not auto:70000 | from 1 to 65535
 run digits --seed one | 2 | --seed: 'one' is not a whole number | dtool run --help
