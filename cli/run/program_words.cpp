@@ -73,7 +73,8 @@ void note_path(std::string_view flag, const std::string& path, bool is_away,
 
 }  // namespace
 
-void check_program_words(const std::vector<std::string>& program) {
+void check_program_words(const RunPlan& plan) {
+  const std::vector<std::string>& program = plan.program;
   if (program.empty()) return;
   const std::string& first = program.front();
   const std::size_t equals = first.find('=');
@@ -84,6 +85,13 @@ void check_program_words(const std::vector<std::string>& program) {
     throw UsageError(
         fmt::format("{} is a command of shells alone, and no shell reads the words", first),
         fmt::format("a line for a shell is one word: -- bash -c '{} …'", first));
+  // torchrun's own flags may come first.
+  if (first.starts_with("--") && plan.environment.torchrun == Torchrun::no)
+    throw UsageError(first + " is no program", "dtool's own flags stand before --");
+  if (std::ranges::count(program, "--dry_run") > 0)
+    throw UsageError("--dry_run stands after --, so the program would get it and really start",
+                     "write it before --; for a program that knows it: -- bash -c 'PROGRAM "
+                     "--dry_run'");
   const std::size_t blank = first.find_first_of(" \t\n");
   std::error_code unseen;
   if (blank == first.npos || blank == 0 || first.find('/') < blank || fs::exists(first, unseen))

@@ -11,9 +11,9 @@
 
 namespace dtool::cli {
 
-/// Throws UsageError if the words cannot be a program's: a quoted line, `VAR=1 python3 …`, or
-/// `cd …`, which only a shell runs.
-void check_program_words(const std::vector<std::string>& program);
+/// Throws UsageError if the words cannot be a program's: a quoted line, `VAR=1 python3 …`, `cd …`,
+/// which only a shell runs, or a flag of dtool; and if dtool's --dry_run is among them.
+void check_program_words(const RunPlan& plan);
 
 /// Throws UsageError if the program is a Python or shell script (.py or .sh) in the current folder
 /// that is neither there nor excluded from sending, and no environment may make it.

@@ -170,7 +170,7 @@ int RunAction::run(Invocation& invocation) {
   make_plan(run_, invocation, targets);
   if (run_.resumes()) keep_earlier_code(run_, console);
   if (run_.sends_to_code_folder()) require_code_tree();
-  if (!run_.earlier) check_program_words(run_.plan.program);
+  if (!run_.earlier) check_program_words(run_.plan);
   if (run_.sends_to_code_folder()) require_script(run_.plan, run_.flags.excludes);
   if (!run_.repeats()) require_program(run_, targets);
   for (const std::string& note : notes_on_words(run_.plan, run_.flags)) console.note(note);

@@ -54,7 +54,7 @@ std::string fault_of(const auto& call) {
 
 TEST_F(ProgramWords, LinesForAShellAreRefusedWithTheWordsThatWereMeant) {
   const auto said = [](const Words& program) {
-    return fault_of([&] { check_program_words(program); });
+    return fault_of([&] { check_program_words(plan_of(program)); });
   };
   EXPECT_NE(said({"python3 train.py"}).find("without the quotes: -- python3 train.py"),
             std::string::npos);
@@ -62,6 +62,8 @@ TEST_F(ProgramWords, LinesForAShellAreRefusedWithTheWordsThatWereMeant) {
       said({"LR=1", "python3", "x"}).find("hint: a variable is set before --: --export 'LR=1'"),
       std::string::npos);
   EXPECT_NE(said({"cd", "a"}).find("bash -c 'cd …'"), std::string::npos);
+  EXPECT_NE(said({"--follow", "python3", "x"}).find("--follow is no program"), std::string::npos);
+  EXPECT_NE(said({"python3", "x", "--dry_run"}).find("really start"), std::string::npos);
   for (const Words& program :
        {Words{"python3", "a b.py"}, Words{"./a b"}, Words{"env", "LR=1", "x"}})
     EXPECT_EQ(said(program), "");
