@@ -19,6 +19,7 @@
 #include "cli/recorded.h"
 #include "cli/run/check.h"
 #include "cli/run/environment/program_lacks.h"
+#include "cli/run/program_words.h"
 #include "cli/run/start_jobs.h"
 #include "killfiles/nearest.h"
 #include "ssh/fleet.h"
@@ -231,16 +232,12 @@ std::string interpreter_check(const std::string& script) {
   if (!script.starts_with("#!")) return "";
   std::string line = script.substr(kBefore, script.find('\n') - kBefore);
   line.erase(0, line.find_first_not_of(" \t"));
-  std::string interpreter = line.substr(0, line.find_first_of(" \t"));
+  const std::string interpreter = line.substr(0, line.find_first_of(" \t"));
   if (!interpreter.starts_with('/')) return "";
-  const bool is_of_windows = interpreter.ends_with('\r');
-  const std::string file = ssh::quote(interpreter);
-  if (is_of_windows) interpreter.pop_back();
   const std::string why =
-      is_of_windows
-          ? fmt::format("the script's lines end as on Windows, so {} is not found", interpreter)
-          : fmt::format("{} is not there, which the script's first line names", interpreter);
-  return fmt::format("[ -x {} ] || {{ echo {} >&2; exit 127; }}\n", file, ssh::quote(why));
+      fmt::format("{} is not there, which the script's first line names", interpreter);
+  return fmt::format("[ -x {} ] || {{ echo {} >&2; exit 127; }}\n", ssh::quote(interpreter),
+                     ssh::quote(why));
 }
 
 std::vector<HostJob> ConfigAction::make_jobs(const killfiles::Killfile& killfile,
@@ -316,6 +313,7 @@ void set_not_started(std::vector<ssh::HostResult>& results, const std::vector<st
 int ConfigAction::run(Invocation& invocation) {
   check_flags();
   if (!script_file_.empty()) script_ = read_text(script_file_, "--config_script");
+  refuse_windows_lines(script_file_, script_);
   auto targets = choose_targets(hosts_, invocation.settings.all());
   if (!targets) throw UsageError("no hosts were named", "--runs_on names them");
   targets->connect.silent = std::make_shared<ssh::SilentHosts>();

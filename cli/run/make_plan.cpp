@@ -15,6 +15,7 @@
 #include "cli/run/environment/exports.h"
 #include "cli/run/experiment.h"
 #include "cli/run/listener.h"
+#include "cli/run/program_words.h"
 #include "cli/run/python_packages.h"
 #include "ssh/host/child.h"
 #include "ssh/machine/random_hex.h"
@@ -156,9 +157,7 @@ void require_program(const PendingRun& run, const Targets& targets) {
   const bool is_path = program.find('/') != program.npos;
   std::error_code unseen;
   const bool is_file = std::filesystem::is_regular_file(program, unseen);
-  if (is_path && is_file)
-    throw UsageError(program + " may not be executed",
-                     "chmod +x, or name the program that reads it first");
+  if (is_path && is_file) require_executable(program);
   throw UsageError(program + ": no such program on this machine",
                    is_file
                        ? "it is in the current folder: ./" + program

@@ -16,7 +16,7 @@
 #include "cli/run/code_tree.h"
 #include "cli/run/environment/assignments.h"
 #include "killfiles/nearest.h"
-#include "ssh/machine/home_folder.h"
+#include "ssh/host/child.h"
 #include "ssh/quote.h"
 #include "sync/exclude.h"
 
@@ -24,6 +24,7 @@ namespace dtool::cli {
 namespace {
 
 namespace fs = std::filesystem;
+using namespace std::string_literals;
 
 /// Flags of `dtool run` that programs seldom have themselves.
 constexpr std::array<std::string_view, 9> kOwnFlags = {
@@ -49,6 +50,29 @@ bool imports_mpi(const std::string& script) {
     if (line.starts_with("from mpi4py") || line.starts_with("import mpi4py")) return true;
   }
   return false;
+}
+
+bool is_script(const fs::path& file) {
+  return file.extension() == ".py" || file.extension() == ".sh";
+}
+
+bool is_away(const RunPlan& plan) {
+  return std::ranges::any_of(plan.machines,
+                             [](const MachinePlan& each) { return !each.host.is_local; });
+}
+
+/// Without a slash a program is looked for in PATH, where the current folder seldom is.
+void refuse_bare_script(const RunPlan& plan) {
+  const std::string& name = plan.program.front();
+  std::error_code unseen;
+  const bool has_path =
+      std::ranges::any_of(plan.variables, [](const auto& each) { return each.first == "PATH"; });
+  if (has_path || name.find('/') != name.npos || !is_script(name) ||
+      !fs::is_regular_file(name, unseen) || host::is_program(name))
+    return;
+  const bool is_python = fs::path(name).extension() == ".py";
+  throw UsageError(name + " is in this folder, and without a slash it is looked for in PATH",
+                   "write " + (is_python ? "python3 " : "./"s) + name);
 }
 
 void note_own_flags(const RunPlan& plan, std::vector<std::string>& notes) {
@@ -101,35 +125,63 @@ void check_program_words(const RunPlan& plan) {
                                first, ssh::quote(first)));
 }
 
+void refuse_windows_lines(const std::string& name, const std::string& script) {
+  if (!script.substr(0, script.find('\n')).ends_with('\r')) return;
+  throw UsageError(fmt::format("{}: its lines end as on Windows", name),
+                   fmt::format("sed -i 's/\\r$//' {} mends them", ssh::quote(name)));
+}
+
+void require_executable(const std::string& file) {
+  constexpr auto kAny = fs::perms::owner_exec | fs::perms::group_exec | fs::perms::others_exec;
+  std::error_code unseen;
+  if ((fs::status(file, unseen).permissions() & kAny) != fs::perms::none) return;
+  throw UsageError(file + " may not be executed",
+                   "chmod +x, or name the program that reads it first");
+}
+
 void require_script(const RunPlan& plan, const std::vector<std::string>& excludes) {
   if (plan.program.empty()) return;
   const Environment& environment = plan.environment;
   const bool may_be_made = !environment.activate.empty() || !environment.modules.empty() ||
                            environment.container || !environment.requirements.empty();
-  if (may_be_made) return;
   const bool is_torchrun = environment.torchrun != Torchrun::no;
-  const auto script = is_torchrun ? std::optional(plan.program.front()) : script_of(plan.program);
-  const bool is_read = is_torchrun || script != plan.program.front();  // by an interpreter
-  if (!script || !is_read || ssh::is_anchored(*script)) return;
+  const std::string& first = plan.program.front();
+  const auto script = is_torchrun ? std::optional(first) : script_of(plan.program);
+  if (!script && !may_be_made) refuse_bare_script(plan);
+  if (!script || ssh::is_anchored(*script)) return;
   const fs::path path = fs::path(*script).lexically_normal();
+  if (*path.begin() == "..") return;
+  const bool is_excluded = tree_sync::Excludes(excludes).match_file(path.string());
   std::error_code unseen;
-  const bool is_script = path.extension() == ".py" || path.extension() == ".sh";
-  if (!is_script || *path.begin() == ".." || fs::exists(fs::symlink_status(path, unseen))) return;
-  if (tree_sync::Excludes(excludes).match_file(path.string())) return;
+  if (fs::is_regular_file(path, unseen)) {
+    if (is_excluded && !may_be_made && is_away(plan))
+      throw UsageError(fmt::format("{} is excluded, so it is not sent", *script),
+                       "one that the hosts have already: --no_sync, or its whole path");
+    if (is_excluded || is_torchrun || fs::path(first).filename().string().starts_with("python"))
+      return;
+    const bool is_started = *script == first;
+    if (is_started) require_executable(first);
+    const std::string text = beginning_of(path);
+    if (!is_started || text.starts_with("#!")) refuse_windows_lines(*script, text);
+    return;
+  }
+  if (may_be_made || is_excluded || !is_script(path) || fs::exists(path, unseen) ||
+      fs::is_symlink(path, unseen))
+    return;
   const auto meant = killfiles::nearest(path.string(), read_code_tree({excludes}).files);
+  const char* before = script->starts_with("./") ? "./" : "";
   throw UsageError(fmt::format("{} is not in this folder", *script),
-                   (meant ? fmt::format("did you mean {}? ", *meant) : "") +
+                   (meant ? fmt::format("did you mean {}{}? ", before, *meant) : "") +
                        "one that the hosts have already: --no_sync, --exclude " + *script +
                        ", or its whole path");
 }
 
 std::vector<std::string> notes_on_words(const RunPlan& plan, const RunFlags& flags) {
   std::vector<std::string> notes;
-  const bool is_away = std::ranges::any_of(
-      plan.machines, [](const MachinePlan& each) { return !each.host.is_local; });
-  note_path("--output_dir", flags.output_dir, is_away, notes);
-  note_path("--code_path", flags.code_path, is_away, notes);
-  note_path("--env_activate_path", flags.environment.activate, is_away, notes);
+  const bool has_others = is_away(plan);
+  note_path("--output_dir", flags.output_dir, has_others, notes);
+  note_path("--code_path", flags.code_path, has_others, notes);
+  note_path("--env_activate_path", flags.environment.activate, has_others, notes);
   if (plan.program.empty()) return notes;
   note_own_flags(plan, notes);
   const auto placeholder = find_placeholder(plan.program);

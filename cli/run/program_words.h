@@ -15,8 +15,16 @@ namespace dtool::cli {
 /// which only a shell runs, or a flag of dtool; and if dtool's --dry_run is among them.
 void check_program_words(const RunPlan& plan);
 
-/// Throws UsageError if the program is a Python or shell script (.py or .sh) in the current folder
-/// that is neither there nor excluded from sending, and no environment may make it.
+/// Throws UsageError for a script whose lines end as on Windows.
+void refuse_windows_lines(const std::string& name, const std::string& script);
+
+/// Throws UsageError for a file that nobody may execute.
+void require_executable(const std::string& file);
+
+/// Throws UsageError if the program is a file of the current folder that hosts could not start: a
+/// Python or shell script (.py or .sh) that is not there, is named without its folder, or is
+/// excluded from sending, unless an environment may make it; or a file that nobody may execute or
+/// that has the line ends of Windows.
 void require_script(const RunPlan& plan, const std::vector<std::string>& excludes);
 
 /// What is worth a note: dtool's flags and placeholders among the words, paths that this machine's

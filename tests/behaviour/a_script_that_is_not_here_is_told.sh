@@ -14,6 +14,12 @@ expect_exit 2 dtool run --runs_on "$host" --follow -- python3 -u tran.py
 expect_error '^dtool: tran.py is not in this folder$'
 expect_error '^hint: did you mean train.py\? one that the hosts have already: --no_sync'
 [[ -z $(ls "$HOME/.dtool/killfiles" "$HOME/.dtool/records" 2>/dev/null) ]] || fail "something is recorded"
+expect_exit 2 dtool run --runs_on "$host" --exclude '*.py' -- python3 train.py
+expect_error '^dtool: train.py is excluded, so it is not sent$'
+expect_exit 1 dtool run --runs_on "$host" --follow -- python3 -m trian
+expect_error '^there is no module trian in this folder; did you mean train\?$'
+expect_exit 0 dtool run --runs_on "$host" --follow -- python3 -m train
+expect_no_error 'there is no module'
 expect_exit 0 dtool run --runs_on "$host" --follow -- python3 -u train.py
 expect_no_error 'is not in this folder'
 expect_output 'learned'

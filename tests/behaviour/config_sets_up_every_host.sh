@@ -36,8 +36,8 @@ printf '#!/usr/bin/pearl -w\nprint 1;\n' >misspelt
 expect_exit 1 config --follow --config_script misspelt
 expect_error '^ +/usr/bin/pearl is not there, which the script.s first line names$'
 printf '#!/bin/bash\r\necho 1\r\n' >of_windows
-expect_exit 1 config --follow --config_script of_windows
-expect_error '^ +the script.s lines end as on Windows, so /bin/bash is not found$'
+expect_exit 2 config --follow --config_script of_windows
+expect_error '^dtool: of_windows: its lines end as on Windows$'
 
 # A failure, with the exit code and the last lines
 printf 'for i in $(seq 30); do echo "line $i"; done\n[ "$(hostname)" = "$(cat name)" ] || exit 0\necho "no space" >&2\nexit 3\n' >fails.sh

@@ -7,6 +7,8 @@ source "$(dirname "$0")/harness.sh"
 mkdir folder
 : >empty
 printf 'echo hello\n' >hello.sh
+: >train.py
+printf 'echo hello\r\n' >windows.sh
 printf 'h1 4\n' >words
 printf 'h1 slots=two\n' >slots
 printf 'h1,h2\n' >commas
@@ -55,6 +57,15 @@ kill a --forgets | 2 | --forgets is not a flag of dtool kill | hint: dtool kill 
 run torchrun train.py | 2 | does not expect the word train.py | dtool run -- torchrun train.py
 run -- 'python train.py --lr 0.1' | 2 | is one word, and names no program | without the quotes: -- python train.py --lr 0.1
 run -- bash absent.sh | 2 | absent.sh is not in this folder | --no_sync
+run --runs_on h1 -- ./absent.sh | 2 | ./absent.sh is not in this folder | --no_sync
+run --runs_on h1 -- ./hello.sh | 2 | ./hello.sh may not be executed | chmod +x
+run --runs_on h1 -- hello.sh | 2 | hello.sh is in this folder | write ./hello.sh
+run --runs_on h1 -- train.py | 2 | train.py is in this folder | write python3 train.py
+run --runs_on h1 -- bash windows.sh | 2 | windows.sh: its lines end as on Windows | sed -i
+run --runs_on h1 --exclude '*.py' -- python3 train.py | 2 | train.py is excluded | --no_sync
+run -- --follow python3 train.py | 2 | --follow is no program | before --
+run -- python3 train.py --dry_run | 2 | --dry_run stands after -- | before --
+run --runs_on h1 --output_dir '$HOME/out' -- true | 2 | $HOME/out: only ~/ stands for something there | from ~/
 run hello.sh | 2 | hello.sh is a program | dtool run -- bash hello.sh
 run digit | 2 | there is no experiment digit | did you mean 'digits'?
 run digits --config_kwargs '{epochs:3}' | 2 | --config_kwargs: parse error | quote it for the shell

@@ -81,11 +81,37 @@ TEST_F(ProgramWords, AScriptThatIsNotHereStopsTheRunUnlessSomethingMayMakeIt) {
   for (const Words& program :
        {Words{"python3", "train.py"}, Words{"python3", "-m", "gone.py"},
         Words{"python3", "/a/b.py"}, Words{"python3", "../x.py"}, Words{"bash", "-c", "gone.sh"},
-        Words{"./gone.py"}, Words{"gone.py"}, Words{"python3", "gone"}})
+        Words{"./gone"}, Words{"gone.py"}, Words{"python3", "gone"}})
     EXPECT_EQ(said(program), "") << program.back();
+  EXPECT_EQ(said({"./trian.py"}).substr(0, 59),
+            "./trian.py is not in this folder\nhint: did you mean ./train");
   RunPlan made = plan_of({"python3", "trian.py"});
   made.environment.activate = "~/activate";
   EXPECT_EQ(fault_of([&] { require_script(made, {}); }), "");
+}
+
+TEST_F(ProgramWords, AScriptThatHostsCouldNotStartStopsTheRun) {
+  const auto said = [](const Words& program, const Words& excludes = {}) {
+    const std::string fault = fault_of([&] { require_script(plan_of(program), excludes); });
+    return fault.substr(0, fault.find('\n'));
+  };
+  folder.write("windows.sh", "#!/bin/bash\r\necho 1\r\n");
+  folder.write("plain.sh", "echo 1\n");
+  folder.write("whole.py", "#!/usr/bin/python3\r\n");
+  EXPECT_EQ(said({"./plain.sh"}), "./plain.sh may not be executed");
+  for (const char* file : {"windows.sh", "plain.sh"})
+    fs::permissions(file, fs::perms::owner_exec, fs::perm_options::add);
+  EXPECT_EQ(said({"./windows.sh"}), "./windows.sh: its lines end as on Windows");
+  EXPECT_EQ(said({"bash", "windows.sh"}), "windows.sh: its lines end as on Windows");
+  EXPECT_EQ(said({"python3", "train.py"}, {"*.py"}), "train.py is excluded, so it is not sent");
+  EXPECT_EQ(said({"plain.sh"}),
+            "plain.sh is in this folder, and without a slash it is looked for in PATH");
+  for (const Words& program : {Words{"./plain.sh"}, Words{"bash", "plain.sh"},
+                               Words{"python3", "whole.py"}, Words{"./work"}})
+    EXPECT_EQ(said(program), "") << program.back();
+  RunPlan here = plan_of({"python3", "train.py"});
+  here.machines.front().host.is_local = true;
+  EXPECT_EQ(fault_of([&] { require_script(here, {"*.py"}); }), "");  // a link leads to it
 }
 
 TEST_F(ProgramWords, FlagsAndPlaceholdersThatTheProgramGetsAreTold) {
