@@ -171,23 +171,8 @@ UsageError unexpected(const CLI::App& app, const std::vector<std::string>& words
 constexpr std::size_t kHelpColumns = 80;
 constexpr std::size_t kDescriptions = 30;  ///< the column in which they begin
 
-/// Lines that are too long go on in the next one, descriptions below their beginning.
-std::string wrapped_help(std::string_view text) {
-  std::string wrapped;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string line(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-    const std::size_t indent = line.starts_with("  ") ? kDescriptions : 0;
-    while (length(line) > kHelpColumns) {
-      const std::size_t blank = line.rfind(' ', kHelpColumns);
-      if (blank == line.npos || blank <= indent) break;
-      wrapped += line.substr(0, blank) + '\n';
-      line.replace(0, blank + 1, std::string(indent, ' '));
-    }
-    wrapped += line + '\n';
-  }
-  return wrapped;
+std::size_t indent_of_help(std::string_view line) {
+  return line.starts_with("  ") ? kDescriptions : 0;
 }
 
 /// mpirun writes long flags with one dash, where CLI11 would read letters: `-hostfile` as `-h`.
@@ -208,7 +193,7 @@ class HelpFormatter : public CLI::Formatter {
     const std::string help = CLI::Formatter::make_help(app, name, mode);
     std::string text = CLI::detail::find_and_replace(help, "\n\n\n", "\n\n");
     if (text.ends_with("\n\n")) text.pop_back();
-    return wrapped_help(text);
+    return wrapped(text, kHelpColumns, indent_of_help);
   }
 
   // CLI11 puts the checks' names into the type: `UINT:POSITIVE`, `WHEN:{auto,always,never}`.

@@ -75,6 +75,24 @@ std::string gated(std::string_view text, Kept kept = Kept::lines) {
   return through_gate(text, [kept](std::string_view part) { return printable(part, kept); });
 }
 
+/// Below the beginning of what the line says.
+std::size_t indent_of_sentence(std::string_view line) {
+  const std::string text = without_controls(line);
+  const std::size_t begin = std::min(text.find_first_not_of(' '), text.size());
+  for (const std::string_view mark : {"dtool: ", "hint: "})
+    if (std::string_view(text).substr(begin).starts_with(mark)) return begin + mark.size();
+  return begin + 4;
+}
+
+/// As dtool's own sentences are shown on `fd`. A file, a pipe, or a terminal that does not tell its
+/// width, gets them as they are.
+std::string sentences(int fd, std::string_view text) {
+  winsize size{};
+  const std::string shown = gated(text);
+  if (::isatty(fd) != 1 || ::ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return shown;
+  return wrapped(shown, size.ws_col, indent_of_sentence);
+}
+
 /// Whatever `fd` does, a terminal or pipe that another program made non-blocking included. Returns
 /// the errno value that ended it, else 0.
 int write_all(int fd, std::string_view bytes) {
@@ -168,7 +186,7 @@ void Console::draw(const std::vector<std::string>& lines) {
 }
 
 void Console::say(std::string_view line) {
-  write(fmt::format("{}\n", line));
+  write_answer(sentences(STDOUT_FILENO, line) + "\n");
 }
 
 void Console::document(const nlohmann::json& json, const LargeTexts& texts) {
@@ -188,14 +206,14 @@ void Console::document(const nlohmann::json& json, const LargeTexts& texts) {
 void Console::note(std::string_view line) {
   if (options_.quiet) return;
   clear_live();
-  write_error(gated(line) + "\n");
+  write_error(sentences(STDERR_FILENO, line) + "\n");
 }
 
 void Console::fail(std::string_view line, std::string_view hint) {
   clear_live();
   std::string text = fmt::format("{} {}\n", styled_error(Style::red, "dtool:"), line);
   if (!hint.empty()) text += fmt::format("{} {}\n", styled_error(Style::yellow, "hint:"), hint);
-  write_error(gated(text));
+  write_error(sentences(STDERR_FILENO, text));
 }
 
 void Console::fail(const std::exception& error) {
@@ -207,7 +225,7 @@ void Console::fail(const std::exception& error) {
 
 void Console::complain(std::string_view lines) {
   clear_live();
-  write_error(gated(lines) + "\n");
+  write_error(sentences(STDERR_FILENO, lines) + "\n");
 }
 
 void Console::progress(std::string_view line) {
@@ -248,7 +266,7 @@ std::optional<bool> Console::ask(std::string_view question) {
   if (::isatty(STDIN_FILENO) != 1) return std::nullopt;
   clear_live();
   const ssh::EndsAtOnce ends_at_once;
-  write_error(gated(question) + " [y/N] ");
+  write_error(sentences(STDERR_FILENO, fmt::format("{} [y/N] ", question)));
   std::string line;
   if (!std::getline(std::cin, line)) {
     write_error("\n");

@@ -74,7 +74,8 @@ class Console {
 
   bool is_terminal(To to) const { return to == To::out ? out_is_terminal_ : err_is_terminal_; }
 
-  /// Prints a line of the answer on standard output. Not called with --json.
+  /// Prints a line of the answer on standard output. Not called with --json. Like note, fail,
+  /// complain and ask it breaks, on a terminal, what is longer than a line at blanks.
   void say(std::string_view line);
   /// Prints lines of the answer.
   void write(std::string_view lines);

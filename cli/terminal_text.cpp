@@ -51,6 +51,29 @@ std::size_t end_of_escape(std::string_view text, std::size_t at) {
   return skip(at + 1, ' ', '/');
 }
 
+std::string wrapped_line(std::string_view line, std::size_t columns, std::size_t indent) {
+  std::string shown;
+  std::size_t used = 0;
+  std::size_t blank = line.npos;  // the last one in `shown` where the line may break
+  std::size_t behind_blank = 0;   // columns up to it
+  while (!line.empty()) {
+    const Character each =
+        line[0] == '\x1b' ? Character{end_of_escape(line, 0) + 1, 0} : first_character(line);
+    used += each.columns;
+    if (line[0] == ' ' && used > indent) {
+      blank = shown.size();
+      behind_blank = used;
+    } else if (used > columns && blank != line.npos) {
+      shown.replace(blank, 1, "\n" + std::string(indent, ' '));
+      used += indent - behind_blank;
+      blank = line.npos;
+    }
+    shown += line.substr(0, each.bytes);
+    line.remove_prefix(std::min(each.bytes, line.size()));
+  }
+  return shown;
+}
+
 }  // namespace
 
 std::string as_drawn(std::string_view line) {
@@ -80,6 +103,19 @@ std::string cut(std::string_view text, std::size_t columns) {
     at += each.bytes;
   }
   return std::string(text.substr(0, at)) + "…";
+}
+
+std::string wrapped(std::string_view text, std::size_t columns,
+                    std::size_t (*indent_of)(std::string_view line)) {
+  std::string shown;
+  for (;;) {
+    const std::size_t end = text.find('\n');
+    const std::string_view line = text.substr(0, end);
+    shown += wrapped_line(line, columns, indent_of(line));
+    if (end == text.npos) return shown;
+    shown += '\n';
+    text.remove_prefix(end + 1);
+  }
 }
 
 std::string without_controls(std::string_view text) {

@@ -24,6 +24,11 @@ std::size_t length(std::string_view text);
 /// The first `columns` columns of UTF-8 text; if some are left out, the last one is an ellipsis.
 std::string cut(std::string_view text, std::size_t columns);
 
+/// `text` with lines that take more than `columns` broken at blanks; a longer word stays whole, and
+/// a colour takes no column. What goes on begins in the column that `indent_of` says of the line.
+std::string wrapped(std::string_view text, std::size_t columns,
+                    std::size_t (*indent_of)(std::string_view line));
+
 /// `text` without escape sequences and control characters; a tab becomes a blank. Other bytes that
 /// a terminal would obey are shown as in printable().
 std::string without_controls(std::string_view text);

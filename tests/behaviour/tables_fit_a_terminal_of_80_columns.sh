@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# On a terminal of 80 columns no line of a table is longer, with long names of runs and wide characters in what a program prints.
+# On a terminal of 80 columns no line of a table or a sentence is longer, with long names of runs and wide characters in what a program prints.
 source "$(dirname "$0")/harness.sh"
 needs_program script
 
@@ -17,7 +17,7 @@ import re, sys, unicodedata
 lines = open(sys.argv[1], encoding='utf-8').read().split('\n')
 for line in lines:
     line = re.sub(r'\x1b\[[0-9;?]*[A-Za-z]', '', line).rstrip('\r')
-    if sum(2 if unicodedata.east_asian_width(c) in 'WF' else 1 for c in line) > 80 and not re.match(r'\S+: running on', line):  # the headline is text
+    if sum(2 if unicodedata.east_asian_width(c) in 'WF' else 1 for c in line) > 80:
         print(line)
 if len(lines) < 3:
     print('no table:', lines)
@@ -30,3 +30,11 @@ grep -q 日本 "$work/table" || fail "the row lacks the last line: $(cat "$work/
 fits list
 fits 'list --state'
 fits 'check --runs_on local'
+
+# Sentences break at blanks, and stay one line where no terminal reads them.
+script -qec "stty cols 80 rows 24; '$DTOOL' status nothing_that_is_recorded --color never" /dev/null </dev/null | tr -d '\r' >"$work/said" || true
+grep -q '^       ' "$work/said" || fail "the sentence does not go on below its beginning: $(cat "$work/said")"
+grep -q '^hint: these runs are recorded:' "$work/said" || fail "no hint: $(cat "$work/said")"
+expect_equal '' "$(grep -E '.{81}' "$work/said" || true)"
+expect_exit 2 dtool status nothing_that_is_recorded
+expect_equal 2 "$(wc -l <"$err")"

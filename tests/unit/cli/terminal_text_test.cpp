@@ -29,6 +29,19 @@ TEST(Cut, TextIsCutBetweenCharacters) {
   EXPECT_EQ(cut("größer", 0), "");
 }
 
+TEST(Wrapped, LongLinesBreakAtBlanksAndGoOnIndented) {
+  const auto shown = [](std::string_view text) {
+    return wrapped(text, 10, [](std::string_view line) -> std::size_t {
+      return line.starts_with("hint: ") ? 6 : 2;
+    });
+  };
+  EXPECT_EQ(shown("ten letter\n0123456789\n"), "ten letter\n0123456789\n");
+  EXPECT_EQ(shown("eleven keys and more"), "eleven\n  keys and\n  more");
+  EXPECT_EQ(shown("hint: a --runs_on h1 b"), "hint: a\n      --runs_on\n      h1 b");
+  EXPECT_EQ(shown("日本語 日本語"), "日本語\n  日本語");
+  EXPECT_EQ(shown("\x1b[31mred\x1b[0m six si"), "\x1b[31mred\x1b[0m six si");
+}
+
 TEST(WithoutControls, ControlCharactersDoNotReachTheTerminal) {
   EXPECT_EQ(without_controls("\x1b[31mred\x1b[0m\tand\x07 \x1b(B\x7fplain"), "red and plain");
   EXPECT_EQ(without_controls("\x1b]0;title\x07shown"), "shown");
