@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "cli/action.h"
 #include "cli/failures.h"
@@ -118,6 +120,10 @@ void PlotAction::add_options(Options& command) {
 std::vector<killfiles::Killfile> PlotAction::choose_runs(Console& console) const {
   std::vector<killfiles::Killfile> runs;
   for (const std::string& id : runs_) {
+    std::error_code unseen;
+    if (id.ends_with(".jsonl") && std::filesystem::is_regular_file(id, unseen))
+      throw UsageError(fmt::format("{} is a file, and no run", id),
+                       fmt::format("a file goes after --file: dtool plot --file {}", id));
     runs.push_back(recorded_run(id));
     if (runs.back().machines.front().output_folder.empty())
       throw UsageError(fmt::format("{} has no outputs", runs.back().run_id),

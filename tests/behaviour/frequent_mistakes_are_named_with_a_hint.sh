@@ -6,6 +6,7 @@ source "$(dirname "$0")/harness.sh"
 
 mkdir folder
 : >empty
+: >metrics.jsonl
 printf 'echo hello\n' >hello.sh
 : >train.py
 printf 'echo hello\r\n' >windows.sh
@@ -102,6 +103,7 @@ config hello.sh | 2 | does not expect the word hello.sh | --config_script hello.
 # Runs that are not there.
 status nothing | 2 | no run 'nothing' is recorded | dtool run starts one
 logs nothing | 2 | no run 'nothing' is recorded | dtool run starts one
+plot metrics.jsonl | 2 | metrics.jsonl is a file, and no run | --file metrics.jsonl
 rerun nothing | 2 | no run is recorded | dtool run starts one
 run --resume nothing | 2 | no run is recorded | dtool run starts one
 show a b | 2 | does not expect the word b | dtool show --help
