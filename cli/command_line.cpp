@@ -184,6 +184,16 @@ void refuse_single_dash(const CLI::App& command, const std::string& word) {
                    fmt::format("did you mean {}?", meant));
 }
 
+/// An empty shell variable leaves its flag without a value, and the next flag would become that.
+void refuse_flag_as_value(const CLI::App& command, const CLI::Option& flag,
+                          const std::string& word) {
+  const std::string name = with_known_spelling(word.substr(0, word.find('=')));
+  if (!name.starts_with("--") || command.get_option_no_throw(name) == nullptr) return;
+  throw UsageError(fmt::format("{} wants a value, and {} follows", flag.get_name(), name),
+                   fmt::format("is a shell variable empty? A value that begins so follows =: {}={}",
+                               flag.get_name(), word));
+}
+
 class HelpFormatter : public CLI::Formatter {
  public:
   explicit HelpFormatter(const TakesPrograms& takes_program) : takes_program_(takes_program) {}
@@ -253,9 +263,12 @@ Words read_words(const CLI::App& app, int argc, char** argv) {
   const CLI::App* reader = &app;
   const CLI::Option* waiting = nullptr;  // the flag whose value comes next
   for (const std::string& word : own) {
-    const bool is_value = std::exchange(waiting, nullptr) != nullptr;
-    words.own.push_back(is_value ? word : with_known_spelling(word));
-    if (is_value) continue;
+    const CLI::Option* flag = std::exchange(waiting, nullptr);
+    words.own.push_back(flag != nullptr ? word : with_known_spelling(word));
+    if (flag != nullptr) {
+      refuse_flag_as_value(*reader, *flag, word);
+      continue;
+    }
     const auto is_named = [&word](const CLI::App* each) { return each->get_name() == word; };
     if (const auto found = app.get_subcommands(is_named); reader == &app && !found.empty()) {
       reader = found.front();

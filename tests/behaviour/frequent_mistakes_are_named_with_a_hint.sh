@@ -113,6 +113,7 @@ rerun | 2 | RUN is required | dtool list shows the runs
 
 # Values.
 logs --tail ten | 2 | --tail: 'ten' is not a whole number | dtool logs --help
+command --runs_on ${nope-} --command hostname | 2 | --runs_on wants a value, and --command follows | is a shell variable empty?
 plot --size big | 2 | 'big' is no WIDTHxHEIGHT | dtool plot --help
 plot --y_axis logarithm | 2 | is not one of auto, linear, log | dtool plot --help
 fetch digits --only | 2 | --only wants a value | dtool fetch --help
