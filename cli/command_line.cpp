@@ -129,6 +129,8 @@ std::string hint_at_words(const CLI::App& command, const std::vector<std::string
   const CLI::Option* script = command.get_option_no_throw("--config_script");
   if (script != nullptr && script->count() == 0)
     return fmt::format("the script goes after --config_script: --config_script {}; {}", line, all);
+  if (command.get_name() == "disconnect" && line == "all")
+    return "dtool disconnect alone closes all";
   const CLI::Option* hosts = command.get_option_no_throw("--runs_on");
   if (hosts != nullptr && hosts->count() == 0)
     return fmt::format("hosts go after --runs_on, and are joined by commas: {} --runs_on {}; {}",

@@ -97,6 +97,7 @@ trust | 2 | no hosts were named | --runs_on names them
 install | 2 | no hosts were named | --runs_on names them
 trust h1 | 2 | does not expect the word h1 | dtool trust --runs_on h1
 check h1 | 2 | does not expect the word h1 | dtool check --runs_on h1
+disconnect all | 2 | does not expect the word all | dtool disconnect alone closes all
 config | 2 | there is nothing to do | --config_script names a script
 config hello.sh | 2 | does not expect the word hello.sh | --config_script hello.sh
 
