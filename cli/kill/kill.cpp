@@ -151,6 +151,11 @@ std::optional<Chosen> KillAction::find_one(Invocation& invocation, const std::st
     });
     return found;
   };
+  const auto is_called_all = [](const killfiles::Listed& each) {
+    return each.file.filename().string().find("all") != std::string::npos;
+  };
+  if (id == "all" && std::ranges::none_of(killfiles::list(killfile_folder()), is_called_all))
+    throw UsageError("no run 'all' is recorded", "--all ends every run");
   const killfiles::Listed found = find_recorded(id, narrow);
   if (interrupted) return std::nullopt;
   if (!found.killfile) throw unreadable(found);

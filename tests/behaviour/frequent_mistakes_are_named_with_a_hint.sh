@@ -104,6 +104,7 @@ config hello.sh | 2 | does not expect the word hello.sh | --config_script hello.
 # Runs that are not there.
 status nothing | 2 | no run 'nothing' is recorded | dtool run starts one
 logs nothing | 2 | no run 'nothing' is recorded | dtool run starts one
+kill all | 2 | no run 'all' is recorded | --all ends every run
 plot metrics.jsonl | 2 | metrics.jsonl is a file, and no run | --file metrics.jsonl
 rerun nothing | 2 | no run is recorded | dtool run starts one
 run --resume nothing | 2 | no run is recorded | dtool run starts one
