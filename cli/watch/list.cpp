@@ -181,7 +181,8 @@ int ListAction::run(Invocation& invocation) {
   } else if (is_empty) {
     console.note(fmt::format("no run is recorded in {}", killfile_folder().string()));
   } else if (listed.empty()) {
-    console.note(fmt::format("no recorded run has {}", fmt::join(words_, " and ")));
+    console.note(fmt::format("no run that is recorded in {} has {}; dtool list alone shows all",
+                             killfile_folder().string(), fmt::join(words_, " and ")));
   } else {
     show(console, runs);
   }
