@@ -61,11 +61,16 @@ constexpr std::string_view kOrderDecides =
 constexpr std::string_view kProcesses = "--nproc_per_node says how many processes each machine has";
 constexpr std::string_view kHosts = "hosts go after --runs_on, or with a file after --hostfile";
 
-/// Flags of torchrun, mpirun, Slurm and tail.
+constexpr std::string_view kVariables = "variables go after --export: --export VAR=VALUE";
+constexpr std::string_view kGoesOn = "a run goes on by itself; --follow shows it until its end";
+constexpr std::string_view kTag = "--extra_tag TEXT becomes a part of the run's id";
+
+/// Flags of torchrun, mpirun, Slurm, Docker, ssh and tail.
 constexpr OthersWord kOthersFlags[] = {
     {"--nnodes", "--runs_on", kHostsDecide},
     {"--nodes", "--runs_on", kHostsDecide},
     {"-N", "--runs_on", kHostsDecide},
+    {"--num_nodes", "--runs_on", kHostsDecide},
     {"--num_machines", "--runs_on", kHostsDecide},
     {"--node_rank", "--runs_on", kOrderDecides},
     {"--machine_rank", "--runs_on", kOrderDecides},
@@ -80,6 +85,17 @@ constexpr OthersWord kOthersFlags[] = {
     {"-H", "--runs_on", kHosts},
     {"--host", "--runs_on", kHosts},
     {"--hosts", "--runs_on", kHosts},
+    {"-w", "--runs_on", kHosts},
+    {"--nodelist", "--runs_on", kHosts},
+    {"--env", "--export", kVariables},
+    {"-e", "--export", kVariables},
+    {"-x", "--export", kVariables},
+    {"-d", "--follow", kGoesOn},
+    {"--detach", "--follow", kGoesOn},
+    {"--name", "--extra_tag", kTag},
+    {"--job_name", "--extra_tag", kTag},
+    {"-J", "--extra_tag", kTag},
+    {"-i", "--ssh_cmd", "a key goes into ssh's command line: --ssh_cmd 'ssh -i KEY'"},
     {"-n", "--tail", "did you mean --tail?"},
     {"--force", "--grace", "--grace 0 kills at once"},
 };

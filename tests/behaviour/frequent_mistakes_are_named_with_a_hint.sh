@@ -53,6 +53,14 @@ run --master_port 29500 -- true | 2 | --master_port is not a flag | --distribute
 logs -n 5 | 2 | -n is not a flag of dtool logs | did you mean --tail?
 kill a --force | 2 | --force is not a flag of dtool kill | --grace 0 kills at once
 kill a --forgets | 2 | --forgets is not a flag of dtool kill | hint: dtool kill --help lists all
+run --name foo -- true | 2 | --name is not a flag of dtool run | --extra_tag
+run -J foo -- true | 2 | -J is not a flag of dtool run | --extra_tag
+run --env F=1 -- true | 2 | --env is not a flag of dtool run | --export VAR=VALUE
+run -e F=1 -- true | 2 | -e is not a flag of dtool run | --export VAR=VALUE
+run --detach -- true | 2 | --detach is not a flag of dtool run | --follow shows it
+run -w h1 -- true | 2 | -w is not a flag of dtool run | --runs_on
+run --num-nodes 2 -- true | 2 | --num_nodes is not a flag | --runs_on
+command -i key | 2 | -i is not a flag of dtool command | --ssh_cmd 'ssh -i KEY'
 
 # What a run is.
 run torchrun train.py | 2 | does not expect the word train.py | dtool run -- torchrun train.py
