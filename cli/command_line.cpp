@@ -139,9 +139,17 @@ std::string hint_at_words(const CLI::App& command, const std::vector<std::string
                        line, all);
   }
   const CLI::Option* given = command.get_option_no_throw("--command");
-  if (given != nullptr && given->count() == 0)
-    return fmt::format("the command line goes after --command, in quotes: --command '{}'; {}", line,
+  if (given != nullptr && given->count() == 0) {
+    const std::size_t blank = line.find(' ');
+    const bool may_have_host =
+        blank != line.npos && command.get_option_no_throw("--runs_on")->count() == 0;
+    return fmt::format("the command line goes after --command, in quotes: --command '{}'{}; {}",
+                       line,
+                       may_have_host ? fmt::format(", or with hosts: --runs_on {} --command '{}'",
+                                                   line.substr(0, blank), line.substr(blank + 1))
+                                     : "",
                        all);
+  }
   const CLI::Option* script = command.get_option_no_throw("--config_script");
   if (script != nullptr && script->count() == 0)
     return fmt::format("the script goes after --config_script: --config_script {}; {}", line, all);

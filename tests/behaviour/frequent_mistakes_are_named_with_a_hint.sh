@@ -91,6 +91,7 @@ run digits --resume nothing | 2 | digits was named, too | leave it out
 
 # Hosts.
 command uptime | 2 | does not expect the word uptime | --command 'uptime'
+command h1 ls | 2 | does not expect the word h1 | or with hosts: --runs_on h1 --command 'ls'
 command --runs_on h1 h2 --command x | 2 | does not expect the word h2 | hosts are joined by commas
 command --runs_on 'h1 h2' --command x | 2 | does not hold ' ' | hosts are joined by commas
 command --runs_on 'h1;h2' --command x | 2 | does not hold ';' | hosts are joined by commas
