@@ -9,12 +9,14 @@
 #include <cctype>
 #include <cstring>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "cli/terminal_text.h"
 #include "killfiles/nearest.h"
+#include "ssh/quote.h"
 
 namespace dtool::cli {
 namespace {
@@ -129,6 +131,10 @@ std::string hint_at_words(const CLI::App& command, const std::vector<std::string
   const std::string all = fmt::format("{} --help lists all flags", name_in_full(command));
   std::string line = fmt::format("{}", fmt::join(words, " "));
   if (takes == TakesProgram::yes) {
+    const bool is_setting = words.front().find('.') < words.front().find('=');
+    if (const std::string kwargs = config_kwargs_of(words); is_setting && !kwargs.empty())
+      return fmt::format("settings of the experiment go after --config_kwargs: {}; {}", kwargs,
+                         all);
     // The first of the words has been taken for the experiment.
     const CLI::Option* experiment = command.get_option_no_throw("EXPERIMENT");
     if (experiment != nullptr && experiment->count() > 0) {
@@ -267,6 +273,26 @@ class HelpFormatter : public CLI::Formatter {
 };
 
 }  // namespace
+
+std::string config_kwargs_of(const std::vector<std::string>& settings) {
+  nlohmann::json all = nlohmann::json::object();
+  for (const std::string& setting : settings) {
+    const std::size_t equals = setting.find('=');
+    std::string key = setting.substr(0, equals);
+    if (equals == setting.npos || key.empty() || key.find_first_of("{\"' ") != key.npos) return "";
+    const std::string text = setting.substr(equals + 1);
+    nlohmann::json value = nlohmann::json::parse(text, nullptr, false);
+    if (value.is_discarded()) value = text;
+    for (std::size_t dot = 0; dot != key.npos; key.resize(dot == key.npos ? 0 : dot)) {
+      dot = key.rfind('.');
+      nlohmann::json table;
+      table[key.substr(dot + 1)] = std::move(value);  // npos + 1 is 0
+      value = std::move(table);
+    }
+    all.merge_patch(value);
+  }
+  return "--config_kwargs " + ssh::quote(all.dump());
+}
 
 std::string with_known_spelling(std::string word) {
   if (!word.starts_with("--")) return word;

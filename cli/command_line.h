@@ -23,6 +23,10 @@ struct Words {
   std::vector<std::string> program;  ///< after `--`
 };
 
+/// `--config_kwargs '{"train":{"epochs":3}}'` of `train.epochs=3`, which is how other programs have
+/// it. Empty if a word is none such.
+std::string config_kwargs_of(const std::vector<std::string>& settings);
+
 /// `--runs-on=x` as `--runs_on=x`; words that are not flags stay.
 std::string with_known_spelling(std::string word);
 

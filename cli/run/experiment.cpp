@@ -19,6 +19,7 @@
 #include <toml++/toml.h>
 
 #include "cli/action.h"
+#include "cli/command_line.h"
 #include "cli/terminal_text.h"
 #include "killfiles/nearest.h"
 #include "killfiles/strict_toml.h"
@@ -100,6 +101,8 @@ Json parse_json(const std::string& text) {
     const std::string what =
         error.what();  // "[json.exception.parse_error.101] parse error at line 1, column 9: …"
     const std::size_t at = what.find("] ");
+    if (const std::string meant = config_kwargs_of({text}); !meant.empty())
+      throw UsageError(fmt::format("--config_kwargs wants a JSON object, not {}", text), meant);
     throw UsageError(
         fmt::format("--config_kwargs: {}", at == what.npos ? what : what.substr(at + 2)),
         R"(quote it for the shell, for example --config_kwargs '{"train":{"epochs":3}}')");

@@ -78,7 +78,10 @@ run --runs_on h1 --output_dir '$HOME/out' -- true | 2 | $HOME/out: only ~/ stand
 run hello.sh | 2 | hello.sh is a program | dtool run -- bash hello.sh
 run digit | 2 | there is no experiment digit | did you mean 'digits'?
 run digits --config_kwargs '{epochs:3}' | 2 | --config_kwargs: parse error | quote it for the shell
-run digits --config_kwargs 'train.epochs=3' | 2 | --config_kwargs: parse error | '{"train":{"epochs":3}}'
+run digits --config_kwargs 'train.epochs=3' | 2 | wants a JSON object | '{"train":{"epochs":3}}'
+run digits --config_kwargs train.lr=adam | 2 | wants a JSON object, not train.lr=adam | hint: --config_kwargs '{"train":{"lr":"adam"}}'
+run wide.toml train.epochs=3 train.lr=0.5 | 2 | does not expect the word train.epochs=3 | --config_kwargs '{"train":{"epochs":3,"lr":0.5}}'
+run sweep a=b | 2 | does not expect the word a=b | dtool run -- sweep a=b
 run digits --config_kwargs '{"train":{"epoch":3}}' | 2 | unknown key 'train.epoch' | did you mean 'epochs'?
 run digits --runs_on h1 --config_kwargs '{"train":{"epoch":3}}' --dry_run | 2 | unknown key 'train.epoch' | did you mean 'epochs'?
 run digits --distributed_ip_and_port 29500 | 2 | wants IP:PORT or auto, not 29500 | from 1 to 65535
