@@ -24,6 +24,7 @@
 #include "killfiles/nearest.h"
 #include "killfiles/strict_toml.h"
 #include "killfiles/whole_file.h"
+#include "ssh/quote.h"
 #include "trainer/experiments/shipped.h"
 
 namespace dtool::cli {
@@ -191,6 +192,9 @@ UsageError no_experiment(const std::string& file) {
   }
   auto meant = killfiles::nearest(file, known);
   if (!meant) meant = killfiles::nearest(std::filesystem::path(file).stem().string(), known);
+  if (!meant && file.find(' ') != file.npos)
+    return UsageError(fmt::format("there is no experiment {}", ssh::quote(file)),
+                      "a program goes after --: dtool run -- " + file);
   return UsageError(
       fmt::format("there is no experiment {}: no such file, and none of that name comes with dtool",
                   file),

@@ -76,6 +76,7 @@ run -- --follow python3 train.py | 2 | --follow is no program | before --
 run -- python3 train.py --dry_run | 2 | --dry_run stands after -- | before --
 run --runs_on h1 --output_dir '$HOME/out' -- true | 2 | $HOME/out: only ~/ stands for something there | from ~/
 run hello.sh | 2 | hello.sh is a program | dtool run -- bash hello.sh
+run 'bash hello.sh' | 2 | there is no experiment 'bash hello.sh' | a program goes after --: dtool run -- bash hello.sh
 run digit | 2 | there is no experiment digit | did you mean 'digits'?
 run digits --config_kwargs '{epochs:3}' | 2 | --config_kwargs: parse error | quote it for the shell
 run digits --config_kwargs 'train.epochs=3' | 2 | wants a JSON object | '{"train":{"epochs":3}}'
