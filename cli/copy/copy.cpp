@@ -16,6 +16,7 @@
 #include "cli/flag_values.h"
 #include "cli/host_options.h"
 #include "ssh/fleet.h"
+#include "ssh/quote.h"
 
 namespace dtool::cli {
 namespace {
@@ -78,6 +79,17 @@ nlohmann::json document_of(const tree_sync::CopyHost& host, const std::vector<ss
   return json;
 }
 
+/// scp writes a host before the folder: `h1:x`.
+std::string hint_at_hosts(std::vector<std::string> words) {
+  const std::size_t colon = words.back().find(':');
+  if (colon == 0 || colon == std::string::npos) return "--runs_on names them";
+  const std::string host = words.back().substr(0, colon);
+  words.back().erase(0, colon + 1);
+  if (words.back().empty()) words.back() = "~";
+  return fmt::format("--runs_on names them: dtool copy --runs_on {} {}", ssh::quote(host),
+                     ssh::quote_all(words));
+}
+
 int CopyAction::run(Invocation& invocation) {
   if (words_.size() < 2)
     throw UsageError(fmt::format("where to copy {} is not said", words_.front()),
@@ -87,7 +99,7 @@ int CopyAction::run(Invocation& invocation) {
   const bool is_back = !from_.empty();
   if (is_back) hosts_.runs_on = from_;
   const auto targets = choose_targets(hosts_, invocation.settings.all());
-  if (!targets) throw UsageError("no hosts were named", "--runs_on names them");
+  if (!targets) throw UsageError("no hosts were named", hint_at_hosts(words_));
   const std::string destination = words_.back();
   words_.pop_back();
   if (!std::ranges::all_of(targets->hosts, &ssh::Host::is_local)) {

@@ -137,6 +137,7 @@ completion | 2 | SHELL is required | dtool completion --help
 copy | 2 | PATH is required | dtool copy --help
 copy folder | 2 | where to copy folder is not said | the last word is a folder
 copy folder sets | 2 | no hosts were named | --runs_on names them
+copy folder h1:sets | 2 | no hosts were named | dtool copy --runs_on h1 folder sets
 END
 ((rows >= 60)) || fail "rows of the table: $rows"
 expect_no_file "$HOME/.dtool/killfiles"
