@@ -161,6 +161,10 @@ std::string hint_at_words(const CLI::App& command, const std::vector<std::string
     return fmt::format("the script goes after --config_script: --config_script {}; {}", line, all);
   if (command.get_name() == "disconnect" && line == "all")
     return "dtool disconnect alone closes all";
+  if (command.get_option_no_throw("--tail") != nullptr)
+    return line.find_first_not_of("0123456789") == line.npos
+               ? fmt::format("the last lines: --tail {}", line)
+               : "logs takes one run; " + all;
   const CLI::Option* hosts = command.get_option_no_throw("--runs_on");
   if (hosts != nullptr && hosts->count() == 0)
     return fmt::format("hosts go after --runs_on, and are joined by commas: {} --runs_on {}; {}",

@@ -117,6 +117,8 @@ config hello.sh | 2 | does not expect the word hello.sh | --config_script hello.
 # Runs that are not there.
 status nothing | 2 | no run 'nothing' is recorded | dtool run starts one
 logs nothing | 2 | no run 'nothing' is recorded | dtool run starts one
+logs one two | 2 | does not expect the word two | logs takes one run
+logs last 5 | 2 | does not expect the word 5 | --tail 5
 kill all | 2 | no run 'all' is recorded | --all ends every run
 plot metrics.jsonl | 2 | metrics.jsonl is a file, and no run | --file metrics.jsonl
 rerun nothing | 2 | no run is recorded | dtool run starts one
