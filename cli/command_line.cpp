@@ -230,6 +230,24 @@ void refuse_flag_as_value(const CLI::App& command, const CLI::Option& flag,
                                flag.get_name(), word));
 }
 
+/// Word processors and web pages make other dashes of `--`.
+void refuse_typographic_dash(const std::string& word) {
+  const auto dash_of = [](std::string_view text) -> std::size_t {
+    for (const std::string_view dash : {"‐", "‑", "‒", "–", "—", "―", "−", "-"})
+      if (text.starts_with(dash)) return dash.size();
+    return 0;
+  };
+  std::string_view name = word;
+  bool is_plain = true;
+  while (const std::size_t size = dash_of(name)) {
+    is_plain = is_plain && size == 1;
+    name.remove_prefix(size);
+  }
+  if (is_plain) return;
+  throw UsageError(fmt::format("{} has a typographic dash", word),
+                   fmt::format("type {}{}", name.size() == 1 ? "-" : "--", name));
+}
+
 class HelpFormatter : public CLI::Formatter {
  public:
   explicit HelpFormatter(const TakesPrograms& takes_program) : takes_program_(takes_program) {}
@@ -325,6 +343,7 @@ Words read_words(const CLI::App& app, int argc, char** argv) {
       refuse_flag_as_value(*reader, *flag, word);
       continue;
     }
+    refuse_typographic_dash(word);
     const auto is_named = [&word](const CLI::App* each) { return each->get_name() == word; };
     if (const auto found = app.get_subcommands(is_named); reader == &app && !found.empty()) {
       reader = found.front();

@@ -33,14 +33,24 @@ bool stands_in_a_name(char c) {
 void require_name(std::string_view name, std::string_view text) {
   if (name.empty()) refuse(text, "the host name is empty");
   if (name.front() == '-') refuse(text, "a host name does not begin with '-'");
-  for (const char c : name) {
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const char c = name[i];
     if (c == '[' || c == ']') refuse(text, fmt::format("'{}' has no partner", c));
     if (c == ' ' || c == ';')
       refuse(text,
              fmt::format("a host name does not hold '{}'\nhint: hosts are joined by commas", c));
     if (c == '/')
       refuse(text, "a host name does not hold '/'\nhint: a file of hosts goes after --hostfile");
-    if (!stands_in_a_name(c)) refuse(text, fmt::format("a host name does not hold '{}'", c));
+    if (stands_in_a_name(c)) continue;
+    std::size_t end = i + 1;  // the whole character ends there (UTF-8)
+    while (end < name.size() && (static_cast<unsigned char>(name[end]) & 0xc0) == 0x80) ++end;
+    const std::string_view character = name.substr(i, end - i);
+    const bool is_typographic = character.starts_with("\xe2\x80");  // dashes, quotation marks
+    refuse(text,
+           fmt::format("a host name does not hold '{}'{}", character,
+                       is_typographic ? "\nhint: that is a typographic quotation mark or dash: "
+                                        "type the plain one"
+                                      : ""));
   }
 }
 

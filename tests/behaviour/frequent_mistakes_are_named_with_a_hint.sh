@@ -99,6 +99,9 @@ command h1 ls | 2 | does not expect the word h1 | or with hosts: --runs_on h1 --
 command --runs_on h1 h2 --command x | 2 | does not expect the word h2 | hosts are joined by commas
 command --runs_on 'h1 h2' --command x | 2 | does not hold ' ' | hosts are joined by commas
 command --runs_on 'h1;h2' --command x | 2 | does not hold ';' | hosts are joined by commas
+command –-runs_on h1 --command x | 2 | –-runs_on has a typographic dash | type --runs_on
+run —follow -- true | 2 | —follow has a typographic dash | type --follow
+command --runs_on “h1” --command x | 2 | does not hold '“' | a typographic quotation mark
 command --runs_on ./hosts --command x | 2 | does not hold '/' | --hostfile
 command --runs_on @gpus --command x | 2 | no group @gpus | hint:
 command --hostfile words --command x | 2 | unknown key '4' | slots=N
