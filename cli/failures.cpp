@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -24,13 +25,28 @@ struct LikeFailures {
   std::string address;  ///< the last host's, if its name stands for another
 };
 
-/// In the order in which they first appear.
+/// `text` with `to` wherever `from` stands as a whole word.
+std::string with_name(std::string text, std::string_view from, std::string_view to) {
+  const auto goes_on = [&text](std::size_t at) {
+    return at < text.size() && (std::isalnum(static_cast<unsigned char>(text[at])) != 0 ||
+                                std::string_view("-_.").find(text[at]) != std::string_view::npos);
+  };
+  for (std::size_t at = text.find(from); at != text.npos; at = text.find(from, at)) {
+    const bool is_word = !goes_on(at + from.size()) && (at == 0 || !goes_on(at - 1));
+    if (is_word) text.replace(at, from.size(), to);
+    at += is_word ? to.size() : from.size();
+  }
+  return text;
+}
+
+/// In the order in which they first appear. That each names its own host makes no two of them.
 std::vector<LikeFailures> fold_failures(const std::vector<ssh::HostResult>& results) {
   std::vector<LikeFailures> failures;
   std::map<std::pair<std::string, std::string>, std::size_t> places;
   for (const ssh::HostResult& result : results) {
     if (result.ok()) continue;
-    const std::string description = describe(result);
+    const std::string description =
+        with_name(describe(result), result.host.name, ssh::kHostsInHint);
     const auto [place, is_new] = places.try_emplace({description, result.hint}, failures.size());
     if (is_new) failures.push_back({description, result.hint, {}, {}});
     LikeFailures& alike = failures[place->second];
@@ -86,8 +102,12 @@ std::size_t report_failures(Console& console, const std::vector<ssh::HostResult>
   console.fail(fmt::format("{}failed: {}", hosts_text, doing));
   for (const LikeFailures& each : failures) {
     const std::string hosts = fold_hosts(each.hosts);
-    std::string text = fmt::format("  {}: {}", console.styled_error(Style::bold, hosts),
-                                   indented(each.description));
+    std::vector<std::string> names;
+    for (const ssh::Host& host : each.hosts) names.push_back(host.name);
+    const std::string description =
+        with_name(each.description, ssh::kHostsInHint, ssh::fold(names));
+    std::string text =
+        fmt::format("  {}: {}", console.styled_error(Style::bold, hosts), indented(description));
     if (each.hosts.size() == 1 && !each.address.empty())
       text += fmt::format(" (address {})", each.address);
     if (!each.hint.empty()) {

@@ -55,6 +55,18 @@ TEST(Failures, OfTheSameKindStandOnceUnderTheirHosts) {
             "  gpu03: exit code 3\n");
 }
 
+TEST(Failures, ThatNameTheirOwnHostsAreLikeOnes) {
+  Results results;
+  for (const char* host : {"h01", "ann@h02", "h03"}) {
+    const std::string name = ssh::parse_host(host).name;
+    results.push_back(from(host, failed(Failure::unreachable, "no " + name + ": see h01.log")));
+  }
+  EXPECT_EQ(report({results[1]}), "dtool: failed: uptime\n  ann@h02: no h02: see h01.log\n");
+  EXPECT_EQ(report(results),
+            "dtool: 3 of 3 hosts failed: uptime\n"
+            "  h[01,03],ann@h02: no h[01-03]: see h01.log\n");
+}
+
 TEST(Failures, WithOtherHintsAreOtherFailures) {
   const std::string told = report({from("a", failed(Failure::unreachable, "refused", "look here")),
                                    from("b", failed(Failure::unreachable, "refused", "or there")),
