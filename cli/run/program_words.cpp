@@ -2,11 +2,13 @@
 #include "cli/run/program_words.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <sstream>
 #include <string_view>
 
@@ -82,6 +84,23 @@ void note_own_flags(const RunPlan& plan, std::vector<std::string>& notes) {
     notes.push_back(fmt::format("{} stands after --, so {} gets it, and not dtool",
                                 word.substr(0, word.find('=')),
                                 script_of(plan.program).value_or(plan.program.front())));
+  }
+}
+
+/// A variable or an operator that the shell here was kept from reading. Behind `-c` or `-e` stands
+/// a text for a shell or another interpreter.
+void note_shell_words(const std::vector<std::string>& program, std::vector<std::string>& notes) {
+  static const std::regex before_text("-[a-z]*[ce]");
+  static const std::regex operators(R"([&|]{1,2}|;|[12&]?>{1,2}|<|2>&1)");
+  static const std::regex variable(R"(\$([A-Z_][A-Z0-9_]*|\{[A-Z_][A-Z0-9_]*\}))");
+  for (const std::string& word : program) {
+    if (std::regex_match(word, before_text)) return;
+    std::smatch found;
+    if (!std::regex_match(word, found, operators) && !std::regex_search(word, found, variable))
+      continue;
+    notes.push_back(fmt::format("no shell reads {}; one does in: bash -c {}", found.str(),
+                                ssh::quote(fmt::format("{}", fmt::join(program, " ")))));
+    return;
   }
 }
 
@@ -184,6 +203,7 @@ std::vector<std::string> notes_on_words(const RunPlan& plan, const RunFlags& fla
   note_path("--env_activate_path", flags.environment.activate, has_others, notes);
   if (plan.program.empty()) return notes;
   note_own_flags(plan, notes);
+  note_shell_words(plan.program, notes);
   const auto placeholder = find_placeholder(plan.program);
   if (placeholder && !plan.fill)
     notes.push_back(

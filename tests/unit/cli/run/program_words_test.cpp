@@ -129,6 +129,17 @@ TEST_F(ProgramWords, FlagsAndPlaceholdersThatTheProgramGetsAreTold) {
   EXPECT_EQ(notes_on_words(plan, flags), Words{});
 }
 
+TEST_F(ProgramWords, WhatNoShellReadsIsTold) {
+  const auto notes = [](const Words& program) { return notes_on_words(plan_of(program), {}); };
+  EXPECT_EQ(notes({"echo", "out/$RANK"}),
+            Words{"no shell reads $RANK; one does in: bash -c 'echo out/$RANK'"});
+  EXPECT_EQ(notes({"bash", "a.sh", "&&", "ls"}),
+            Words{"no shell reads &&; one does in: bash -c 'bash a.sh && ls'"});
+  for (const Words& program : {Words{"bash", "-lc", "echo $RANK && ls"}, Words{"awk", "{print $1}"},
+                               Words{"grep", "a|b$"}, Words{"perl", "-ne", "$X"}})
+    EXPECT_EQ(notes(program), Words{});
+}
+
 TEST_F(ProgramWords, APathOfThisMachinesHomeFolderIsTold) {
   const tests::TemporaryVariable home("HOME", "/home/me");
   RunFlags flags;
