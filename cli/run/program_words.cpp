@@ -201,6 +201,10 @@ std::vector<std::string> notes_on_words(const RunPlan& plan, const RunFlags& fla
   note_path("--output_dir", flags.output_dir, has_others, notes);
   note_path("--code_path", flags.code_path, has_others, notes);
   note_path("--env_activate_path", flags.environment.activate, has_others, notes);
+  if (!flags.extra_tag.empty() &&
+      plan.run_id.find("_" + flags.extra_tag + "_") == std::string::npos)
+    notes.push_back(fmt::format("--extra_tag {} cannot stand in a run's id as it is: the id is {}",
+                                ssh::quote(flags.extra_tag), plan.run_id));
   if (plan.program.empty()) return notes;
   note_own_flags(plan, notes);
   note_shell_words(plan.program, notes);

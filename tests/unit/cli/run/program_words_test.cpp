@@ -129,6 +129,18 @@ TEST_F(ProgramWords, FlagsAndPlaceholdersThatTheProgramGetsAreTold) {
   EXPECT_EQ(notes_on_words(plan, flags), Words{});
 }
 
+TEST_F(ProgramWords, ATagThatTheIdHasInAnotherFormIsTold) {
+  RunPlan plan = plan_of({"true"});
+  plan.run_id = "true_a_b_c_20261121-034512-3fa91c";
+  RunFlags flags;
+  flags.extra_tag = "a b/c";
+  EXPECT_EQ(notes_on_words(plan, flags),
+            Words{"--extra_tag 'a b/c' cannot stand in a run's id as it is: the id is "
+                  "true_a_b_c_20261121-034512-3fa91c"});
+  flags.extra_tag = "b_c";
+  EXPECT_EQ(notes_on_words(plan, flags), Words{});
+}
+
 TEST_F(ProgramWords, WhatNoShellReadsIsTold) {
   const auto notes = [](const Words& program) { return notes_on_words(plan_of(program), {}); };
   EXPECT_EQ(notes({"echo", "out/$RANK"}),
