@@ -314,6 +314,9 @@ int ConfigAction::run(Invocation& invocation) {
   check_flags();
   if (!script_file_.empty()) script_ = read_text(script_file_, "--config_script");
   refuse_windows_lines(script_file_, script_);
+  if (script_file_.ends_with(".py") && !script_.starts_with("#!"))
+    throw UsageError(fmt::format("{} has no #! line, so bash would run it", script_file_),
+                     "let its first line be: #!/usr/bin/env python3");
   auto targets = choose_targets(hosts_, invocation.settings.all());
   if (!targets) throw UsageError("no hosts were named", "--runs_on names them");
   targets->connect.silent = std::make_shared<ssh::SilentHosts>();

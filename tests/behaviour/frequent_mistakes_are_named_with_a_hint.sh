@@ -6,6 +6,7 @@ source "$(dirname "$0")/harness.sh"
 
 mkdir folder
 : >empty
+echo 'print(1)' >setup.py
 : >metrics.jsonl
 printf 'echo hello\n' >hello.sh
 : >train.py
@@ -116,6 +117,7 @@ check h1 | 2 | does not expect the word h1 | dtool check --runs_on h1
 disconnect all | 2 | does not expect the word all | dtool disconnect alone closes all
 config | 2 | there is nothing to do | --config_script names a script
 config hello.sh | 2 | does not expect the word hello.sh | --config_script hello.sh
+config --config_script setup.py --runs_on local | 2 | setup.py has no #! line, so bash would run it | #!/usr/bin/env python3
 
 # Runs that are not there.
 status nothing | 2 | no run 'nothing' is recorded | dtool run starts one
