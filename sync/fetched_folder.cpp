@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
@@ -35,7 +37,9 @@ void mark_fetched(const fs::path& folder, const std::string& run_id) {
   const fs::path path = folder / kFetchedMark;
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file << kBefore << run_id << kAfter << std::flush;
-  if (!file) throw std::runtime_error(fmt::format("cannot write {}", path.string()));
+  if (!file)
+    throw std::runtime_error(
+        fmt::format("cannot write {}: {}", path.string(), std::strerror(errno)));
 }
 
 void remove_if_only_marked(const fs::path& folder) {

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 
 #include "cli/action.h"
@@ -26,7 +28,7 @@ void write_picture(const PictureRequest& request, const std::string& file) {
   std::ofstream stream(file, std::ios::binary);
   stream << drawn.out;
   stream.close();
-  if (!stream) throw UsageError(fmt::format("cannot write {}", file));
+  if (!stream) throw UsageError(fmt::format("cannot write {}: {}", file, std::strerror(errno)));
 }
 
 }  // namespace dtool::cli

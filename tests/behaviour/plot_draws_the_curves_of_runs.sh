@@ -86,6 +86,8 @@ expect_error '^dtool: --file: there are no numbers in log\.txt, whose line 1 is 
 expect_exit 2 dtool plot --file empty.jsonl --output empty.png
 expect_error '^dtool: --file: there are no numbers in empty\.jsonl$'
 expect_no_file empty.png
+expect_exit 2 dtool plot --file here.jsonl --output absent/x.png
+expect_error '^dtool: cannot write absent/x\.png: No such file or directory$'
 expect_exit 2 dtool plot --size 9
 mkdir bin
 for program in bash env; do ln -s "$(command -v $program)" bin/; done
