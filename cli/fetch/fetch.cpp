@@ -33,7 +33,7 @@ void require_own_folder(const fs::path& folder, const std::string& run_id) {
   std::error_code fault;
   if (other == run_id || !fs::exists(folder) || fs::is_empty(folder, fault)) return;
   const std::string hint = fmt::format("name another folder: dtool fetch {} {}", run_id,
-                                       (folder.parent_path() / run_id).string());
+                                       (folder.parent_path().parent_path() / run_id).string());
   if (other)
     throw UsageError(fmt::format("{} has the outputs of {}", folder.string(), *other), hint);
   throw UsageError(fmt::format("{} is there, and dtool fetched nothing into it", folder.string()),

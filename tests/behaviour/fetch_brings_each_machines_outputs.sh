@@ -51,7 +51,7 @@ cd ..
 metrics=$(sha256sum "$id"/machine*/checkpoints/*.pt)
 expect_exit 2 dtool fetch "$other" "$id"
 expect_error "$id/machine0 has the outputs of $id\$"
-expect_error "^hint: name another folder: dtool fetch $other .*/$id/$other\$"
+expect_error "^hint: name another folder: dtool fetch $other $PWD/$other\$"
 expect_equal "$metrics" "$(sha256sum "$id"/machine*/checkpoints/*.pt)"
 mkdir -p mine/machine1
 echo mine >mine/machine1/metrics.jsonl
