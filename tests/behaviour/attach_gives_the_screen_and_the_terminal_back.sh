@@ -21,7 +21,8 @@ id=$(json 'd["run_id"]')
 
 # A terminal with a shell in it, which ends by itself should the test not come so far; a shell ignores TERM.
 pane() { tmux -L "dtool-$$" -f /dev/null "$@"; }
-shows() { pane capture-pane -pJ | grep -Eq -e "$1"; }
+# Sentences break at blanks there.
+shows() { pane capture-pane -pJ >"$work/pane" && { grep -Eq -e "$1" "$work/pane" || tr -s '\n ' ' ' <"$work/pane" | grep -Eq -e "$1"; }; }
 pane new-session -d -x 100 -y 30 'timeout --signal=KILL 170 bash --norc'
 # $1: dtool attach's arguments. What the shell says afterwards begins with code=.
 attaches() {

@@ -113,7 +113,8 @@ TEST(MessagesFuzz, EachIsReadAsItWasWrittenOrRefused) {
                   ReachReply, TreeRequest, TreeNews, TreeReply, Names, PackageEntry, PrepareRequest,
                   PrepareReply, PruneRequest, PruneReply, LookRequest, LookReply, FreezeRequest,
                   FreezeReply, RemoveRequest, RemoveReply, CopyRequest, CopyReply, CopyEntry,
-                  CopyPiece, CopySum, ParcelRequest, ParcelReply>();
+                  CopyPiece, CopySum, ParcelRequest, ParcelReply, BeginOfRequests, EndOfRequests,
+                  EndOfReplies>();
   for (int kind = 0; kind < 1000; ++kind) {
     const bool exists = longest_body(static_cast<Kind>(kind)) > 0;
     const bool is_bytes_alone = kind == static_cast<int>(Kind::package_bytes);

@@ -31,7 +31,7 @@ constexpr int kKilled = 137;
 constexpr Time kSoon = 100ms;        // as in supervised_session.cpp
 constexpr Time kLongestRest = 1s;    // likewise
 constexpr Time kForLastWords = 15s;  // likewise
-constexpr Time kEnd = 2400s;         // a run that goes on then goes on for ever
+constexpr Time kEnd = 6000s;         // a run that goes on then goes on for ever
 
 /// A message on a connection between a machine and machine 0.
 struct Message {
@@ -126,6 +126,7 @@ class SimulatedHost : public host::Effects {
   bool is_alive = true;
   Time frozen_until{0};
   Time cut_until{0};
+  std::optional<Time> unreachable_since;  ///< for good, or for longer than anybody waits
   bool has_mark = false;
   std::optional<int> recorded;
   std::optional<Time> ended_script_at;
@@ -214,12 +215,12 @@ class World {
   struct Root {
     int place;
     Time at;
-    bool can_be_told;  ///< by the machine itself
-    bool lasts;        ///< beyond the attempt
+    bool can_be_found;
+    bool lasts;  ///< beyond the attempt
   };
 
   void happen(const Fault& fault);
-  void note_root(int place, bool can_be_told, bool lasts);
+  void note_root(int place, bool can_be_found, bool lasts);
   bool is_program_whole() const;
   void advance_program();
   void check_old_attempts(int attempt);
@@ -245,6 +246,7 @@ class World {
   std::vector<int> members_;
   int attempt_ = 0;  ///< the newest that a script has begun
   Time progress_{0};
+  Time gathering_since_{0};
   Time stalled_{0};                         ///< how long the program has not gone on
   bool is_program_over_ = false;            ///< in this attempt: it has ended, or will never
   std::map<int, std::vector<Root>> roots_;  ///< by attempt
@@ -618,7 +620,15 @@ void World::decide(const Decision& decision) {
        kVerbs[static_cast<int>(decision.verb)] + " " + decision.text);
   decision_ = decision;
   ++decisions_;
-  if (decision.verb == Verb::run) members_ = decision.places;
+  if (decision.verb == Verb::gather) gathering_since_ = now_;
+  if (decision.verb == Verb::run) {
+    members_ = decision.places;
+    for (const int place : members_) {
+      const auto& since = hosts_[static_cast<std::size_t>(place)]->unreachable_since;
+      if (place != 0 && since && *since < gathering_since_)
+        breaks("an attempt begins with machine " + std::to_string(place) + ", which is gone");
+    }
+  }
   for (std::size_t place = 0; place < port_.size(); ++place) {
     std::optional<PortConnection>& connection = port_[place];
     if (!connection || connection->taken == 0) continue;  // a guest, before its first report
@@ -646,7 +656,9 @@ void World::begins(const SimulatedHost& host, int attempt, const std::vector<int
   progress_ = stalled_ = 0ms;
   is_program_over_ = false;
   // A machine that was cut off learns by its own clock that it is.
-  at(now_ + Time(scenario_.lost_after) + 45s, [this, attempt] { check_old_attempts(attempt); });
+  for (int i = 0; i < 10; ++i)
+    at(now_ + Time(scenario_.lost_after) + 45s + i * 50s,
+       [this, attempt] { check_old_attempts(attempt); });
 }
 
 void World::check_old_attempts(int attempt) {
@@ -692,7 +704,7 @@ bool World::is_program_whole() const {
 /// another machine gives up in the end.
 void World::advance_program() {
   constexpr Time kStep = 500ms;
-  constexpr Time kProgramsPatience = 150s;
+  constexpr Time kProgramsPatience = 600s;
   at(now_ + kStep, [this] { advance_program(); });
   if (!is_program_whole()) {
     stalled_ += kStep;
@@ -716,16 +728,17 @@ void World::advance_program() {
   }
 }
 
-void World::note_root(int place, bool can_be_told, bool lasts) {
-  const auto reaches_0 = [this](int each) {
-    const SimulatedHost& host = *hosts_[static_cast<std::size_t>(each)];
-    return host.has_session() && !host.has_mark && now_ >= host.cut_until &&
-           now_ >= host.frozen_until;
-  };
-  const bool is_heard = place == 0 || (port_[static_cast<std::size_t>(place)] &&
-                                       port_[static_cast<std::size_t>(place)]->taken > 0);
+/// A failure is found if machine 0 hears of it, or misses the machine.
+void World::note_root(int place, bool can_be_found, bool lasts) {
+  const SimulatedHost& host = *hosts_[static_cast<std::size_t>(place)];
+  const SimulatedHost& first = *hosts_[0];
+  const std::optional<PortConnection>& connection = port_[static_cast<std::size_t>(place)];
+  const bool is_heard = place == 0 || (connection && connection->taken > 0);
+  const bool is_looked_at =
+      first.listens() && !first.has_mark && now_ >= first.cut_until && now_ >= first.frozen_until;
   roots_[attempt_].push_back(
-      {place, now_, can_be_told && is_heard && reaches_0(place) && reaches_0(0), lasts});
+      {place, now_,
+       can_be_found && is_heard && is_looked_at && host.has_session() && !host.has_mark, lasts});
 }
 
 void World::happen(const Fault& fault) {
@@ -752,17 +765,20 @@ void World::happen(const Fault& fault) {
       host.kill_session();
       break;
     case Fault::Kind::host_dies:
-      note_root(fault.place, false, true);
+      note_root(fault.place, true, true);
       if (host.runs() && host.attempt() == attempt_) is_program_over_ = true;
       host.is_alive = false;
+      if (!host.unreachable_since) host.unreachable_since = now_;
       break;
     case Fault::Kind::host_freezes:
       note_root(fault.place, false, true);
       host.frozen_until = std::max(host.frozen_until, until);
+      if (until >= kForGood && !host.unreachable_since) host.unreachable_since = now_;
       break;
     case Fault::Kind::host_cut:
       note_root(fault.place, false, true);
       host.cut_until = std::max(host.cut_until, until);
+      if (until >= kForGood && !host.unreachable_since) host.unreachable_since = now_;
       break;
   }
 }
@@ -772,6 +788,19 @@ void World::note_cause(const SimulatedHost& host) {
   if (host.place != 0) return;
   const auto place = host::parse_cause_place(
       host.notes.count(host::kCausePlaceFile) != 0 ? host.notes.at(host::kCausePlaceFile) : "");
+  const std::string& cause = host.notes.at("cause");
+  // Of one that lives, and has always been heard, it is never said. Where machine 0 was cut off,
+  // at least two such machines tell it so.
+  const auto is_well = [](const SimulatedHost& each) {
+    return each.place != 0 && each.has_session() && !each.has_mark && each.cut_until == 0s &&
+           each.frozen_until == 0s;
+  };
+  const auto well = std::ranges::count_if(
+      members_, [&](int each) { return is_well(*hosts_[static_cast<std::size_t>(each)]); });
+  if (place && is_well(*hosts_[static_cast<std::size_t>(place->machine)]) &&
+      cause.find("was lost: no sign of life") != std::string::npos &&
+      (host.cut_until == 0s || well > 1))
+    breaks("machine " + std::to_string(place->machine) + " is well, and taken for lost");
   auto roots = roots_[host.attempt()];
   for (const auto& [attempt, earlier] : roots_) {
     for (const Root& root : earlier) {
@@ -787,8 +816,10 @@ void World::note_cause(const SimulatedHost& host) {
   // Two machines lost at once look to machine 0 as if it were cut off itself.
   if (place->machine == 0 && host.notes.at("cause").find("cut off, or") != std::string::npos)
     return;
-  // Where nobody could tell of the first failure, another one is taken for it.
-  if (std::ranges::none_of(roots, [](const Root& root) { return root.can_be_told; })) return;
+  // What comes late on a slow link was true when it was sent.
+  if (scenario_.latency > 500ms) return;
+  // Where the first failure could not be found, another one is taken for it.
+  if (std::ranges::none_of(roots, [](const Root& root) { return root.can_be_found; })) return;
   breaks("the cause is said to be on machine " + std::to_string(place->machine) +
          ", where nothing failed first");
 }

@@ -27,7 +27,8 @@ Coordinator::Coordinator(const Supervision& settings, Time now)
     : settings_(settings),
       machines_(static_cast<std::size_t>(settings.places)),
       began_(now),
-      looked_at_(now) {
+      looked_at_(now),
+      listens_since_(now) {
   assert(settings.places > 0);
   for (int place = 0; place < settings.places; ++place) members_.push_back(place);
 }
@@ -73,7 +74,7 @@ bool Coordinator::hears_nobody(Time now) const {
   for (const int place : members_) {
     const Machine& machine = machines_[static_cast<std::size_t>(place)];
     if (place == 0 || !machine.heard) continue;
-    if (now - *machine.heard <= 2 * time_between_signs(settings_)) return false;
+    if (silence_of(machine, now) <= 2 * time_between_signs(settings_)) return false;
     if (is_watched(place)) ++silent;
   }
   return silent > 1;
@@ -85,7 +86,7 @@ void Coordinator::find_lost(Time now) {
   const bool hears_none = hears_nobody(now);
   for (const int place : members_) {
     Machine& machine = machines_[static_cast<std::size_t>(place)];
-    if (!is_watched(place) || now - *machine.heard <= settings_.lost_after) continue;
+    if (!is_watched(place) || silence_of(machine, now) <= settings_.lost_after) continue;
     machine.is_lost = true;
     const int named = hears_none ? 0 : place;
     const std::string who = "machine " + std::to_string(named) + " (" +
@@ -100,12 +101,13 @@ void Coordinator::find_lost(Time now) {
 
 // While this process was frozen, or busy with ending processes, it heard no machine.
 void Coordinator::forgive_own_silence(Time now) {
-  if (now - looked_at_ > kLongestTurn) {
-    for (Machine& machine : machines_) {
-      if (machine.heard) machine.heard = now;
-    }
-  }
+  if (now - looked_at_ > kLongestTurn) listens_since_ = now;
   looked_at_ = now;
+}
+
+/// For how long that machine, which has reported, has given no sign of life.
+Time Coordinator::silence_of(const Machine& machine, Time now) const {
+  return now - std::max(*machine.heard, listens_since_);
 }
 
 /// Whether all members stand so in this attempt; those aside that are lost or gone, or have not

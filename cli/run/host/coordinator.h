@@ -49,6 +49,7 @@ class Coordinator {
   bool hears_nobody(Time now) const;
   void find_lost(Time now);
   void forgive_own_silence(Time now);
+  Time silence_of(const Machine& machine, Time now) const;
   bool all_have(Standing standing, Time now) const;
   bool has_ended_well(std::optional<int> place) const;
   bool is_any_running() const;
@@ -66,6 +67,7 @@ class Coordinator {
   int attempt_ = 0;
   Time began_;
   Time looked_at_;
+  Time listens_since_;
   Time first_failure_at_{};
   Time gathering_since_{};
   std::optional<Time> searched_at_;

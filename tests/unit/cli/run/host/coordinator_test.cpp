@@ -275,6 +275,15 @@ TEST_F(CoordinatorTest, WhatFollowsWaitsForASignOfLifeSinceTheFailure) {
   EXPECT_EQ(cause_of(pass(1s, {{2, kRunning}})), "a peer is gone");
 }
 
+TEST_F(CoordinatorTest, ItsOwnSleepIsNoSignOfLifeOfOthers) {
+  begin(settings(0));
+  now_ += 30s;  // it was frozen
+  EXPECT_EQ(decide(), std::nullopt);
+  EXPECT_EQ(pass(6s, {{0, kFollowed}, {1, kFollowed}}), std::nullopt) << "machine 2 may be dead";
+  EXPECT_EQ(cause_of(pass(60s, {{0, kFollowed}, {1, kFollowed}})),
+            "machine 2 (h2) was lost: no sign of life for 60 s");
+}
+
 TEST_F(CoordinatorTest, WhereNoOtherMachineIsHeardItBlamesNoneOfThem) {
   begin(settings(0));
   const auto decision = pass(62s, {{0, kRunning}});
