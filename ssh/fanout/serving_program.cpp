@@ -215,7 +215,7 @@ asio::awaitable<void> ServingProgram::await_end_of_turn(Started& started, Deadli
     const bool is_watched = !started.gate.is_open() || (are_followed && !started.is_heard);
     started.changed.expires_at(is_watched ? std::min(deadline, after(kPause)) : deadline);
     co_await reactor_.wait_for(started.changed);
-    if (started.is_over || started.turn_code) continue;
+    if (started.is_over || (started.turn_code && !is_late)) continue;
     if (Clock::now() >= deadline) {
       started.end_input();
       if (is_late) connection_.abandon();
