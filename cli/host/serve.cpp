@@ -5,8 +5,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cstdlib>
 #include <exception>
 #include <optional>
 #include <string>
@@ -18,6 +16,7 @@
 #include "cli/run/host/python_environment.h"
 #include "cli/run/host/trial.h"
 #include "cli/watch/host/status.h"
+#include "ssh/host/child.h"
 #include "ssh/host/files.h"
 #include "ssh/host/frames.h"
 #include "ssh/host/kill.h"
@@ -126,25 +125,6 @@ int answer(const Frame& frame, FrameInput& input, int output) {
   }
 }
 
-/// The variables that this process began with. Answers set some, for what they start.
-class FirstEnvironment {
- public:
-  FirstEnvironment() {
-    for (char** each = environ; *each != nullptr; ++each) variables_.emplace_back(*each);
-  }
-
-  void restore() const {
-    ::clearenv();
-    for (const std::string& each : variables_) {
-      const std::size_t equals = std::min(each.find('='), each.size());
-      ::setenv(each.substr(0, equals).c_str(), each.c_str() + std::min(equals + 1, each.size()), 1);
-    }
-  }
-
- private:
-  std::vector<std::string> variables_;
-};
-
 /// Answers one command's requests, up to their end. Sets its exit code. Whether another command may
 /// follow.
 bool answer_all(FrameInput& input, int output, int& exit_code) {
@@ -159,12 +139,12 @@ bool answer_all(FrameInput& input, int output, int& exit_code) {
 int serve(int input, int output) {
   write_all(output, kGreeting);
   FrameInput frames(input);
-  const FirstEnvironment environment;
+  const std::vector<std::string> first_environment = own_environment();
   int exit_code = 0;
   try {
     while (answer_all(frames, output, exit_code)) {
       write_all(output, to_frame(EndOfReplies{exit_code}));
-      environment.restore();
+      set_environment(first_environment);  // answers change it for what they start
       exit_code = 0;
     }
   } catch (const Refused& refused) {

@@ -12,6 +12,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <cstdlib>
 #include <ctime>
 #include <stdexcept>
 #include <string_view>
@@ -114,6 +115,21 @@ std::string find_program(const std::string& name) {
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   return {};
+}
+
+std::vector<std::string> own_environment() {
+  std::vector<std::string> variables;
+  for (char** each = environ; *each != nullptr; ++each) variables.emplace_back(*each);
+  return variables;
+}
+
+void set_environment(const std::vector<std::string>& variables) {
+  ::clearenv();
+  for (const std::string& variable : variables) {
+    const std::size_t equals = variable.find('=');
+    if (equals != variable.npos)
+      ::setenv(variable.substr(0, equals).c_str(), variable.c_str() + equals + 1, 1);
+  }
 }
 
 ChildResult run_program(const std::vector<std::string>& arguments,

@@ -39,6 +39,11 @@ struct ChildResult {
   bool ok() const { return exit_code == 0; }
 };
 
+/// The variables that programs started here get, each `NAME=value`.
+std::vector<std::string> own_environment();
+/// Makes these all that there are.
+void set_environment(const std::vector<std::string>& variables);
+
 /// What a program does when the thread that runs it has gone.
 enum class Orphan { goes_on, ends };
 

@@ -7,10 +7,10 @@
 
 #include <array>
 #include <chrono>
-#include <cstdlib>
 #include <ctime>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "cli/run/host/gpus.h"
 #include "cli/run/host/lacks.h"
@@ -52,13 +52,9 @@ std::string cut_string(std::string_view& text) {
 CommandPrefix take_over(std::string_view text) {
   CommandPrefix inside(parse_number<std::uint16_t>(cut_string(text)).value_or(0));
   for (std::string& word : inside) word = cut_string(text);
-  ::clearenv();
-  while (!text.empty()) {
-    const std::string variable = cut_string(text);
-    const std::size_t equals = variable.find('=');
-    if (equals != variable.npos)
-      ::setenv(variable.substr(0, equals).c_str(), variable.c_str() + equals + 1, 1);
-  }
+  std::vector<std::string> variables;
+  while (!text.empty()) variables.push_back(cut_string(text));
+  set_environment(variables);
   return inside;
 }
 
