@@ -12,7 +12,6 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
-#include <cstdlib>
 #include <ctime>
 #include <stdexcept>
 #include <string_view>
