@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// A host of the simulation: its script and session, its ranks, and what its disk keeps.
 #include <algorithm>
 #include <utility>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// A machine's link to machine 0, with messages in place of sockets.
 #include <algorithm>
 
 #include "tests/simulation/world.h"
