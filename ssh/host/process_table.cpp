@@ -36,8 +36,8 @@ std::optional<std::string> read_environment(const std::string& folder) {
   return read_file(folder + "/environ", kMost);
 }
 
-/// Where the main thread alone has ended, /proc/PID/environ is empty or cannot be opened (by the
-/// kernel's version), and the other threads' tells. Leaves errno as it was.
+/// Where the main thread alone has ended, /proc/PID/environ is empty, cannot be opened or is root's
+/// (by the kernel's version), and the other threads' tells. Leaves errno as it was.
 std::optional<std::string> read_environment_of_threads(pid_t pid) {
   const int error = errno;
   const auto process = find_process(pid);
@@ -153,7 +153,7 @@ std::vector<Process> read_processes() {
 RunMark read_run_mark(pid_t pid) {
   errno = 0;
   auto environment = read_environment(folder_of_process(pid));
-  const bool has_none = environment ? environment->empty() : errno == ESRCH;
+  const bool has_none = environment ? environment->empty() : errno == ESRCH || errno == EACCES;
   if (auto threads = has_none ? read_environment_of_threads(pid) : std::nullopt)
     environment = std::move(threads);
   if (!environment) {
