@@ -14,14 +14,14 @@ head -c "$size" /dev/urandom >data/large
 for alone in 3 4; do
   for other in 1 2 3 4 5; do
     ((other != alone)) || continue
-    on $alone ip neigh replace "$(address_of $other)" lladdr 02:00:00:00:00:01 dev eth0 nud permanent
-    on "$other" ip neigh replace "$(address_of $alone)" lladdr 02:00:00:00:00:01 dev eth0 nud permanent
+    sudo_on $alone ip neigh replace "$(address_of $other)" lladdr 02:00:00:00:00:01 dev eth0 nud permanent
+    sudo_on "$other" ip neigh replace "$(address_of $alone)" lladdr 02:00:00:00:00:01 dev eth0 nud permanent
   done
 done
 expect_exit 0 dtool copy --runs_on "$DTOOL_LAB_HOSTS" data sets
 expect_error 'a part of it was not passed on there as planned, and came another way .*no answer from .* for 3 s'
 for host in 1 2 3 4 5; do cmp data/large "$(root $host)/sets/data/large" || fail "host $host has another file"; done
-for other in 1 2 3 4 5; do on "$other" ip neigh flush dev eth0 nud permanent; done
+for other in 1 2 3 4 5; do sudo_on "$other" ip neigh flush dev eth0 nud permanent; done
 
 # Killed there in the middle.
 rm -rf "$DTOOL_LAB_FOLDER"/host*/root/sets
@@ -29,7 +29,7 @@ link=$(ip -o route get "${DTOOL_LAB_HOSTS%%,*}" | sed -n 's/.* dev \([^ ]*\).*/\
 tc qdisc replace dev "$link" root tbf rate 300mbit burst 256kbit latency 400ms
 "$DTOOL" copy --runs_on "$DTOOL_LAB_HOSTS" data sets >"$out" 2>"$err" </dev/null &
 launcher=$!
-has_a_part() { (($(find "$(root 2)/sets/.~dtool~copy-0/parts" -type f ! -name '*.sum' -printf '%s\n' 2>/dev/null | sort -n | tail -n 1) + 0 > 60000000)); }
+has_a_part() { (($(find "$(root 2)"/sets/.~dtool~copy-*/parts -type f ! -name '*.sum' -printf '%s\n' 2>/dev/null | sort -n | tail -n 1) + 0 > 60000000)); }
 eventually 60 has_a_part
 # Where it only waits for requests, it is started again: so it is killed until that is given up.
 is_killed_until_the_end() {

@@ -68,7 +68,9 @@ mkdir "$group"
 at_end 'rmdir "$group"'
 for limit in memory.limit_in_bytes memory.max; do [[ ! -e $group/$limit ]] || echo 50000000 >"$group/$limit"; done
 start_run hungry
-on 3 sh -c "echo 'echo \$BASHPID > $group/cgroup.procs; exec tail /dev/zero' > ~/do.new && mv ~/do.new ~/do"
+on 3 sh -c "echo 'echo \$BASHPID > ~/pid; until [ -e ~/moved ]; do sleep 0.1; done; exec tail /dev/zero' > ~/do.new && mv ~/do.new ~/do"
+eventually 20 on 3 test -s /root/pid
+sudo_on 3 sh -c "cat /root/pid > $group/cgroup.procs; touch /root/moved"
 expect_end 'stopped stopped exited' 'rank 2 on machine 2 \(198[0-9.]*\) was killed by signal 9 \(KILL\): the kernel ran out of memory; its last line: rank 2 works$'
 
 # Machine 0, whose session decides, is no other.

@@ -9,7 +9,7 @@ needs_isolation
 lab 2
 tag=475869$$  # tells its processes from those of other labs on this machine
 mapfile -t address <"$DTOOL_LAB_FOLDER/hosts"
-disk() { on "$1" mkdir -p "$2" && on "$1" mount -t tmpfs -o "size=$3,mode=755" tmpfs "$2"; }
+disk() { on "$1" mkdir -p "$2" && disk_on "$1" "size=$3" "$2"; }
 fill() { on "$1" sh -c "cat /dev/zero >$2/fill 2>/dev/null || true"; }
 killfiles() { ls "$HOME/.dtool/killfiles" 2>/dev/null || true; }
 
@@ -22,7 +22,7 @@ expect_error 'hint: free some space there'
 expect_error 'nothing was started'
 expect_equal '' "$(on h2 find here -maxdepth 1 -name 'file*')"
 expect_equal '' "$(killfiles)"
-on h2 umount /root/here
+sudo_on h2 umount /root/here
 expect_exit 0 dtool run --follow --runs_on "$DTOOL_LAB_HOSTS" -- sha256sum file1 file20
 expect_equal 4 "$(grep -cF -f <(sha256sum file1 file20) "$out")"
 expect_exit 0 dtool kill --all --yes --delete
@@ -61,7 +61,7 @@ expect_output '^1 .* exited 5 +the disk at /root/.dtool is full; line '
 expect_exit 1 dtool status --json
 expect_equal 'None /root/.dtool' "$(json '" ".join(str(m.get("full_disk")) for m in d["machines"])')"
 expect_exit 0 dtool kill --all --yes --delete
-on h2 umount /root/.dtool
+sudo_on h2 umount /root/.dtool
 
 # Writing a checkpoint: there is room for two and a half.
 disk h1 /root/out 1200k
@@ -73,7 +73,7 @@ run_id=$(basename "$HOME"/.dtool/killfiles/*.killfile .killfile)
 expect_equal '' "$(on h1 find /root/out -name '*.partial')"
 kept=$(on h1 sh -c 'ls out/*/checkpoints')
 [[ $kept == *step_*.safetensors* ]] || fail "no checkpoint is kept: $kept"
-on h1 mount -o remount,size=20m /root/out
+sudo_on h1 mount -o remount,size=20m /root/out
 expect_exit 0 on h1 "$DTOOL_TRAINER" "/root/.dtool/runs/$run_id/machine0/experiment.toml" --seed 3 --output_dir "/root/out/$run_id" --checkpoint latest
 expect_output 'test accuracy 0\.9'
 expect_exit 0 dtool kill --all --yes --delete

@@ -34,7 +34,7 @@ warm
 fault reboot h1
 command_on 'h[1-3]'
 expect_logins 1
-on 2 pkill -f '^sshd: root' || true
+sudo_on 2 pkill -f '^sshd: (root|ann)' || true
 command_on 'h[1-3]'
 expect_logins 2
 

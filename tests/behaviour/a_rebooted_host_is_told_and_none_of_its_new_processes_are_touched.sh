@@ -24,7 +24,7 @@ fault reboot h2
 [[ $(on h2 cat /proc/sys/kernel/random/boot_id) != "$boot" ]] || fail 'the host was not rebooted'
 # What has the old number now, and a run since.
 # shellcheck disable=SC2016
-on h2 bash -c 'while [ ! -e "/proc/$1" ]; do echo $(($1 - 1)) >/proc/sys/kernel/ns_last_pid; setsid sleep 746352 </dev/null >/dev/null 2>&1 & sleep 0.1; done' bash "$pid"
+sudo_on h2 bash -c 'while [ ! -e "/proc/$1" ]; do echo $(($1 - 1)) >/proc/sys/kernel/ns_last_pid; setsid sleep 746352 </dev/null >/dev/null 2>&1 & sleep 0.1; done' bash "$pid"
 expect_equal "sleep 746352" "$(on h2 ps -o args= -p "$pid")"
 expect_exit 0 dtool run --json --runs_on h2 --extra_tag second -- sleep 837465
 second=$(json 'd["run_id"]')
@@ -38,7 +38,7 @@ expect_exit 0 dtool status "$second"
 # Of the connection nobody told that it had ended: it is found out within half a minute.
 eventually 60 grep -q 'machine1: connected again' "$work/followed.err"
 # shellcheck disable=SC2016
-answered() { [[ -z $(on h2 bash -c 'pgrep -P "$(pgrep -d , -f "^sshd: root@notty")"') ]]; }
+answered() { [[ -z $(on h2 bash -c 'pgrep -P "$(pgrep -d , -f "^sshd: (root|ann)@notty")"') ]]; }
 eventually 20 answered
 expect_exit 0 dtool kill --yes --delete "$run_id"
 expect_error "$run_id: [0-9]+ processes ended on .*; none is left"

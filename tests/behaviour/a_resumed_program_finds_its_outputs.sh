@@ -75,13 +75,13 @@ nothing_started
 # No room for the outputs, there or here.
 if [[ $("$here/../lab" mode) == isolated ]]; then
   on 3 mkdir -p out
-  on 3 mount -t tmpfs -o size=1m tmpfs /root/out
+  disk_on 3 size=1m /root/out
   expect_exit 2 dtool run --resume "$first" --export TOKEN=x --runs_on "${address[2]}" --output_dir /root/out
   expect_error "^  ${address[2]}: .*No space left on device"
   expect_error '^nothing was started$'
   expect_equal '' "$(on 3 find /root/out -type f)"
   nothing_started
-  on 3 umount /root/out
+  sudo_on 3 umount /root/out
   mkdir -p "$HOME/.dtool/brought"
   # shellcheck disable=SC2016
   expect_exit 2 unshare --mount bash -c 'mount -t tmpfs -o size=1m none "$HOME/.dtool/brought" && exec "$0" "$@"' \

@@ -50,7 +50,7 @@ expect_error 'there is no file .*/nowhere/activate'
 for host in 1 2 3; do expect_no_file "$(root "$host")/early"; done
 
 # A host that cannot take it: nothing starts.
-mkdir -p "$(root 2)/other/one"
+on 2 mkdir -p /root/other/one
 expect_exit 2 dtool run --runs_on "$DTOOL_LAB_HOSTS" --data "$work/set:other" -- touch '~/started'
 expect_error '/root/other/one is a folder, and a file is to be copied there'
 expect_error 'nothing was started'

@@ -16,7 +16,7 @@ has_begun() { for id in 0 1 2; do grep -q "^machine$id: line 10$" "$1" || return
 eventually 30 has_begun "$work/run.out"
 run_id=$(basename "$HOME"/.dtool/killfiles/*.killfile .killfile)
 # What each host runs but for the run itself, whose number of processes stays.
-log_ins() { for host in 1 2 3; do on $host pgrep -f '^sshd: root@' || true; on $host pgrep -fx 'tail -c .*' || true; done; }
+log_ins() { for host in 1 2 3; do on $host pgrep -f '^sshd: (root|ann)@' || true; on $host pgrep -fx 'tail -c .*' || true; done; }
 [[ -n $(log_ins) ]] || fail 'the test does not test: nobody is logged in'
 kill -KILL "$launcher"
 wait "$launcher" 2>/dev/null || true

@@ -244,10 +244,10 @@ if [[ $("$here/../lab" mode) == isolated ]]; then
   nothing_started
   # A full disk of a host.
   on 3 mkdir -p .dtool/code
-  on 3 mount -t tmpfs -o size=1m tmpfs /root/.dtool/code
+  disk_on 3 size=1m /root/.dtool/code
   expect_exit 2 dtool rerun "$first" --runs_on "${address[2]}"
   expect_error "^  ${address[2]}: .*(No space left on device|disk full)"
-  on 3 umount /root/.dtool/code
+  sudo_on 3 umount /root/.dtool/code
   nothing_started
   # One that does not answer holds nobody up whose code the next has.
   fault cut h1

@@ -14,7 +14,7 @@ touch code
 untouched() {
   local host
   for host in 1 2 3; do
-    expect_equal '' "$(on "$host" bash -c 'ls -A .dtool/runs 2>/dev/null; ls /run/screen/S-root 2>/dev/null || true')"
+    expect_equal '' "$(on "$host" bash -c 'ls -A .dtool/runs 2>/dev/null; ls /run/screen/S-* 2>/dev/null || true')"
   done
   [[ ! -d $HOME/.dtool/killfiles ]] || expect_equal '' "$(ls -A "$HOME/.dtool/killfiles")"
 }
@@ -99,11 +99,11 @@ expect_equal "2 3 not_started" "$(json '"%d %d %s" % (d["exit_code"], len(d["fai
 
 # A disk that is full from the start, and one that cannot take the log
 on 2 mkdir -p .dtool/runs
-on 2 mount -t tmpfs -o size=4k,nr_inodes=3 none /root/.dtool/runs
+disk_on 2 size=4k,nr_inodes=3 /root/.dtool/runs
 run timeout 60 "$DTOOL" run --runs_on "$DTOOL_LAB_HOSTS" -- sleep 1000
 ((last_code == 1 || last_code == 2)) || fail 'a full disk went unnoticed'
 expect_error "^  ${address[1]}: "
-on 2 umount /root/.dtool/runs
+sudo_on 2 umount /root/.dtool/runs
 untouched
 expect_equal '' "$(on 1 pgrep -f 'sleep 1000' || true)"
 on 2 touch /root/file

@@ -10,6 +10,7 @@ needs_program ch-run
 needs_program busybox
 make_pytorch
 copy_pytorch "$work/other" 1.13.1
+as_root
 lab 2
 both=h1,h2
 

@@ -6,6 +6,7 @@ source "$(dirname "$0")/harness.sh"
 source "$here/pytorch_stand_in.sh"
 needs_isolation
 make_pytorch
+as_root
 lab 2
 both=h1,h2
 

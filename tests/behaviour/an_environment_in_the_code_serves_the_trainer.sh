@@ -7,6 +7,7 @@ source "$(dirname "$0")/harness.sh"
 source "$here/pytorch_stand_in.sh"
 needs_isolation
 make_pytorch
+as_root
 lab 2
 both=h1,h2
 for host in 1 2; do make_environment "$DTOOL_LAB_FOLDER/host$host/root/venv" /root/venv "$pytorch"; done

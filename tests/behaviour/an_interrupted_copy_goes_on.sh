@@ -14,7 +14,7 @@ size=200000000
 mkdir data
 head -c "$size" /dev/urandom >data/large
 echo small >data/small
-parts() { find "$DTOOL_LAB_FOLDER"/host"$1"/root/sets/.~dtool~copy-0/parts -type f ! -name '*.sum' -printf '%s\n' 2>/dev/null | sort -n | tail -n 1; }
+parts() { find "$DTOOL_LAB_FOLDER"/host"$1"/root/sets/.~dtool~copy-*/parts -type f ! -name '*.sum' -printf '%s\n' 2>/dev/null | sort -n | tail -n 1; }
 half_is_there() { local host; for host in 1 2 3 4; do (($(parts $host) + 0 > 60000000)) || return 1; done; }
 expect_all() { local host; for host in 1 2 3 4; do cmp data/large "$(root $host)/sets/data/large" || fail "host $host has another file"; done; }
 expect_nothing_aside() { expect_equal '' "$(find "$DTOOL_LAB_FOLDER"/host*/root -name '.~dtool~*')"; }
@@ -47,7 +47,7 @@ begin
 kill -INT "$launcher"
 expect_ended 130 "$launcher" 'dtool copy, interrupted'
 expect_error 'interrupted: what has come stays'
-part=$(find "$(root 2)/sets/.~dtool~copy-0/parts" -type f ! -name '*.sum' -size +1M)
+part=$(find "$(root 2)"/sets/.~dtool~copy-*/parts -type f ! -name '*.sum' -size +1M)
 printf 'spoilt' | dd of="$part" bs=1 seek=1000 conv=notrunc status=none
 fast
 expect_exit 0 dtool copy --json --runs_on "$DTOOL_LAB_HOSTS" data sets
@@ -81,16 +81,16 @@ expect_nothing_aside
 # Too little room on a host: the bytes are told, and no host gets anything.
 forget
 on h3 mkdir sets
-on h3 mount -t tmpfs -o size=100m tmpfs /root/sets
+disk_on h3 size=100m /root/sets
 expect_exit 2 dtool copy --runs_on "$DTOOL_LAB_HOSTS" data sets
 expect_error 'too little room for /root/sets: 267[0-9]* bytes \(.*\) are needed there and 104857600 bytes \(.*\) are free'
 expect_error '^nothing was copied$|nothing was copied'
 for host in 1 2 4; do expect_no_file "$(root $host)/sets"; done
 expect_equal '' "$(on h3 ls -A sets)"
-on h3 umount /root/sets
+sudo_on h3 umount /root/sets
 
 # The room ends meanwhile: the host is named, the others have all, what came stays there.
-on h3 mount -t tmpfs -o size=330m tmpfs /root/sets
+disk_on h3 size=330m /root/sets
 slow
 "$DTOOL" copy --runs_on "$DTOOL_LAB_HOSTS" data sets >"$out" 2>"$err" </dev/null &
 launcher=$!

@@ -77,7 +77,7 @@ eventually 5 shows "h1: the connection was lost"
 fault mend h1
 attaches "$id --machine 1"
 eventually 30 shows 'size 20 70, terminal 1'
-on 2 pkill -KILL -f '^sshd: root@pts'
+sudo_on 2 pkill -KILL -f '^sshd: (root|ann)@pts'
 ends_with 1
 eventually 5 shows 'dtool: failed: attaching to machine1'
 expect_process_with "$id"

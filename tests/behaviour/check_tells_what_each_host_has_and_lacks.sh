@@ -4,6 +4,7 @@
 # cannot take part in a run, 0 with warnings alone. The way to the listener is tried, and nothing of the trial is left.
 source "$(dirname "$0")/harness.sh"
 needs_isolation
+as_root
 lab 4
 mapfile -t address <"$DTOOL_LAB_FOLDER/hosts"
 root() { echo "$DTOOL_LAB_FOLDER/host$1/root"; }
@@ -18,7 +19,10 @@ trainer() { # HOST WORDS
   printf '#!/bin/sh\necho "dtool-trainer %s"\n' "$2" >"$(root "$1")/.dtool/bin/dtool-trainer"
   chmod +x "$(root "$1")/.dtool/bin/dtool-trainer"
 }
-for host in 1 2 3 4; do trainer "$host" "$version (LibTorch 1.13.0)"; done
+for host in 1 2 3 4; do
+  trainer "$host" "$version (LibTorch 1.13.0)"
+  theirs "$host"
+done
 
 check() { timeout 60 "$DTOOL" check --runs_on "$DTOOL_LAB_HOSTS" "$@"; }
 fact() { json "[str(f['value']) + ' ' + f['verdict'] for f in d['hosts'][$1]['facts'] if f['name'] == '$2'][0]"; }
@@ -53,11 +57,11 @@ expect_no_output '^ *[a-z-]* +[!x] .*(reach|trainer|rsync)'
 # A limit of processor time, a disk that can hold no further file
 fault quota 1 h2
 on 3 mkdir -p .dtool/runs
-on 3 mount -t tmpfs -o nr_inodes=9 none /root/.dtool/runs
+disk_on 3 nr_inodes=9 /root/.dtool/runs
 expect_exit 1 check --json
 expect_equal '1.0 well' "$(fact 1 cores)"
 expect_equal 'the disk of ~/.dtool has inodes for only 8 more files failure' "$(fact 2 home)"
-on 3 umount /root/.dtool/runs
+sudo_on 3 umount /root/.dtool/runs
 fault quota 100 h2
 
 # The odd ones out: no rsync; another rsync; packets to the listener that vanish
@@ -67,7 +71,7 @@ printf '#!/bin/sh\necho "rsync  version 2.6.9  protocol version 29"\n' >"$(root 
 chmod +x "$(root 3)"/bin/*
 # shellcheck disable=SC2016
 echo 'PATH=/root/bin:$PATH' >"$(root 3)/.bashrc"
-on 4 ip neigh replace "${address[0]}" lladdr 02:00:00:00:00:01 dev eth0 nud permanent
+sudo_on 4 ip neigh replace "${address[0]}" lladdr 02:00:00:00:00:01 dev eth0 nud permanent
 expect_exit 1 check
 expect_output "^programs +x rsync is not there +${address[1]}$"
 expect_output "hint: on Debian: dtool command --command 'sudo apt-get install -y rsync' --runs_on ${address[1]}$"
@@ -79,22 +83,22 @@ expect_error '^dtool: 2 of 4 hosts lack something for a run: .*\[2,4\]$'
 expect_exit 1 check --json
 expect_equal 'well failure warning failure' "$(json '" ".join(h["verdict"] for h in d["hosts"])')"
 eventually 10 nothing_listens
-on 4 ip neigh del "${address[0]}" dev eth0
-on 4 ip route add unreachable "${address[0]}/32"
+sudo_on 4 ip neigh del "${address[0]}" dev eth0
+sudo_on 4 ip route add unreachable "${address[0]}/32"
 expect_exit 1 check
 expect_output "x does not reach .*: no route to host +${address[3]}$"
-on 4 ip route del unreachable "${address[0]}/32"
+sudo_on 4 ip route del unreachable "${address[0]}/32"
 
 # Warnings alone: a system that ends what users leave running
 fault unhide h2 rsync
 rm "$(root 3)/bin/rsync"
-on 2 mount -t tmpfs none /etc/systemd
+sudo_on 2 mount -t tmpfs none /etc/systemd
 on 2 sh -c 'printf "[Login]\nKillUserProcesses=yes\n" >/etc/systemd/logind.conf'
 expect_exit 0 check
 expect_output "! the system ends what you leave running \(KillUserProcesses\) +${address[1]}$"
 expect_output '^ +hint: .*loginctl enable-linger$'
 expect_error '^fit for a run, with 1 warning$'
-on 2 umount /etc/systemd
+sudo_on 2 umount /etc/systemd
 rm "$(root 3)/.bashrc"
 
 # Trainers, the activate file, a talkative shell, a port that is taken

@@ -215,12 +215,12 @@ expect_equal 0 "$(find "$HOME/.dtool/killfiles" -newer before -name '*.killfile'
 # Hosts that cannot take part are named before anything is sent.
 on 1 bash -c 'rm -r ~/.dtool/environments'
 on 1 mkdir /root/.dtool/environments
-on 1 mount -t tmpfs -o size=8m tmpfs /root/.dtool/environments
+disk_on 1 size=8m /root/.dtool/environments
 environment ./channel greet >environment.yml
 run_greet 2
 expect_error "$first_host"
 expect_error '^nothing was started'
-on 1 umount /root/.dtool/environments
+sudo_on 1 umount /root/.dtool/environments
 run_greet
 touch before
 fault hide h2 python3

@@ -13,6 +13,7 @@ make_image() {
   echo 'the image' >"$1/etc/whose"
   cp /bin/busybox "$1/bin/"
   for tool in sh cat ls env setsid sleep pwd touch true id tr head tee mkfifo rm; do ln -s busybox "$1/bin/$tool"; done
+  chown -R --reference "$(dirname "$1")" "$1"
 }
 
 # Puts a program of this machine's, with its libraries, into image $1 too: $2, its path.

@@ -5,6 +5,7 @@
 # shellcheck disable=SC2088  # the hosts' tildes
 source "$(dirname "$0")/harness.sh"
 needs_isolation
+as_root
 lab 3
 root() { printf '%s' "$DTOOL_LAB_FOLDER/host$1/root"; }
 mapfile -t address <"$DTOOL_LAB_FOLDER/hosts"

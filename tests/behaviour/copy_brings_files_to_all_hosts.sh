@@ -5,6 +5,7 @@
 # shellcheck disable=SC2088  # the hosts' tildes
 source "$(dirname "$0")/harness.sh"
 needs_isolation
+as_root
 lab 4
 root() { printf '%s' "$DTOOL_LAB_FOLDER/host$1/root"; }
 link=$(ip -o route get "${DTOOL_LAB_HOSTS%%,*}" | sed -n 's/.* dev \([^ ]*\).*/\1/p')
@@ -70,7 +71,7 @@ expect_equal '0 4 0 0' "$(json '" ".join(str(h["sent_bytes"]) for h in d["hosts"
 expect_same data sets/data
 
 # What is in a folder, several sources, what is left out; a relative folder begins at home, and files there that are not copied stay.
-mkdir "$(root 1)/flat"
+on 1 mkdir /root/flat
 echo mine >"$(root 1)/flat/mine"
 echo one >one
 expect_exit 0 dtool copy --runs_on "$DTOOL_LAB_HOSTS" --exclude large --exclude 'a b/' data/ one flat
@@ -96,18 +97,18 @@ head -c 3000000 /dev/urandom >mixed/sub/inner/leaf
 ln -s inner/leaf mixed/sub/link
 touch -h -d '2002-02-03 04:05:06.5' mixed/sub/link
 on h3 mkdir -p mounts/mixed/sub
-on h3 mount -t tmpfs -o size=2m tmpfs /root/mounts/mixed/sub
+disk_on h3 size=2m /root/mounts/mixed/sub
 expect_exit 2 dtool copy --runs_on "$DTOOL_LAB_HOSTS" mixed mounts
 expect_error '/root/mounts/mixed/sub/?[a-z]* is another disk with too little room: 300[0-9]* bytes are needed there and 2097152 are free'
 expect_no_file "$(root 1)/mounts"
-on h3 mount -o remount,size=9m /root/mounts/mixed/sub
+sudo_on h3 mount -o remount,size=9m /root/mounts/mixed/sub
 expect_exit 0 dtool copy --runs_on "$DTOOL_LAB_HOSTS" mixed mounts
 mixed_facts='find . -printf "%p %y %m %T@ %l\n" | sort && find . -type f -print0 | sort -z | xargs -0 sha256sum'  # folders have other sizes there
 (cd mixed && eval "$mixed_facts") >"$work/wanted"
 on h3 sh -c "cd mounts/mixed && $mixed_facts" | diff "$work/wanted" -
 expect_no_leftovers
 expect_equal '' "$(on h3 find mounts -name '.~dtool~*')"
-on h3 umount /root/mounts/mixed/sub
+sudo_on h3 umount /root/mounts/mixed/sub
 
 # A file system that is none for files.
 expect_exit 2 dtool copy --runs_on h1 one /proc/nothing
@@ -148,14 +149,14 @@ if [[ $(id -u) != 0 ]]; then expect_refused 'cannot read dark/file: Permission d
 echo file >"$(root 3)/file"
 expect_refused '/root/file is there and is no folder' one file
 expect_refused '/root/file is there and is no folder' one file/below
-mkdir "$(root 2)/there" "$(root 2)/there/one" "$(root 2)/there/data2"
+on 2 mkdir /root/there /root/there/one /root/there/data2
 expect_refused '/root/there/one is a folder, and a file is to be copied there' one there
 expect_no_error '--force'
 on 2 mkdir -p /root/few
-on 2 mount -t tmpfs -o nr_inodes=1 none /root/few
+disk_on 2 nr_inodes=1 /root/few
 expect_refused '/root/few has room for 0 more files, and 1 are lacking' one few
 expect_error 'hint: free some space there'
-on 2 umount /root/few
+sudo_on 2 umount /root/few
 ln -s /nowhere "$(root 2)/lost"
 expect_refused '/root/lost is a link that leads nowhere' one lost
 expect_error 'hint: move it away'

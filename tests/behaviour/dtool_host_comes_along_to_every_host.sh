@@ -4,6 +4,7 @@
 # may write; `dtool command` leaves nothing there.
 source "$(dirname "$0")/harness.sh"
 needs_isolation
+as_root
 lab 3 --private_tmp
 touch code
 where_it_is() { on "$1" sh -c "find /root/.dtool/host /var/tmp /tmp -name dtool-host -type f 2>/dev/null; true"; }
@@ -87,10 +88,11 @@ chmod +x "$bin/gzip"
 start_on h3
 end_all
 expect_equal $'-c\n-dc' "$(on h3 cat /root/asked_gzip)"
-on h3 rm -r /root/.dtool /root/.bashrc /root/bin
+sudo_on h3 rm -r /root/.dtool /root/.bashrc /root/bin
 
 # A home folder from which nothing runs; and before dtool came, another user has taken the name that it would take.
-on h2 sh -c 'mkdir -p /root/.dtool && mount -t tmpfs -o noexec tmpfs /root/.dtool'
+on h2 mkdir -p /root/.dtool
+disk_on h2 noexec /root/.dtool
 on h2 sh -c 'mkdir -m 777 /var/tmp/dtool-host-0 && chown 4242 /var/tmp/dtool-host-0'
 start_on h2
 second=$(where_it_is h2)
@@ -111,7 +113,9 @@ expect_equal '' "$(on h2 sh -c 'ls /tmp/was_run 2>/dev/null || true')"
 end_all
 
 # No place at all: the host says so, and the others are not started either.
-on h3 sh -c 'mkdir -p /root/.dtool && for d in /root/.dtool /var/tmp /tmp; do mount -t tmpfs -o noexec tmpfs $d; done'
+on h3 mkdir -p /root/.dtool
+disk_on h3 noexec /root/.dtool
+for folder in /var/tmp /tmp; do sudo_on h3 mount -t tmpfs -o noexec tmpfs "$folder"; done
 expect_exit 2 dtool run --runs_on h3 -- true
 expect_error 'dtool-host cannot be put on it: no folder was found in which programs may be put and run'
 expect_exit 2 dtool run --runs_on "$DTOOL_LAB_HOSTS" -- true

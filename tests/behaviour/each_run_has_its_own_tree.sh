@@ -4,6 +4,7 @@
 # What its processes write is its own, is fetched and is kept when the tree goes. --in_place runs in the code folder.
 source "$(dirname "$0")/harness.sh"
 needs_isolation
+as_root
 lab 2
 mapfile -t address <"$DTOOL_LAB_FOLDER/hosts"
 root() { echo "$DTOOL_LAB_FOLDER/host$1/root"; }
@@ -78,14 +79,14 @@ outputs=$(root 1)/code/experiment_output/$first
 expect_equal "$first $second" "$(cat "$outputs/machine0.written/result" "$outputs/machine0.$second.written/result" | xargs)"
 expect_exit 0 dtool run --json --follow --runs_on "${address[0]}" -- mkdir mounted
 id=$(json 'd["run_id"]')
-on 1 sh -c "mkdir /root/remote && echo precious >/root/remote/file && mount --bind /root/remote /root/.dtool/runs/$id/tree/mounted"
+sudo_on 1 sh -c "mkdir /root/remote && echo precious >/root/remote/file && mount --bind /root/remote /root/.dtool/runs/$id/tree/mounted"
 expect_exit 0 dtool list --prune
 expect_error "/tree/mounted is another file system"
 expect_equal precious "$(on 1 cat /root/remote/file)"
 expect_exit 0 dtool kill "$id" --yes --delete
 expect_error "$id of the run is left: .*/tree/mounted is another file system"
 expect_equal precious "$(on 1 cat /root/remote/file)"
-on 1 umount "/root/.dtool/runs/$id/tree/mounted"
+sudo_on 1 umount "/root/.dtool/runs/$id/tree/mounted"
 on 1 rm -r "/root/.dtool/runs/$id"
 expect_exit 0 dtool kill --all --yes --delete
 for host in 1 2; do expect_equal '' "$(ls "$(root $host)/.dtool/runs")"; done
@@ -161,7 +162,7 @@ expect_output 'module of version 4$'
 expect_exit 0 dtool kill --all --yes --delete
 
 # A full disk: the host and the disk are named, and nothing is left or started.
-on 2 mount -t tmpfs -o size=2m,mode=755 tmpfs /root/.dtool/runs
+disk_on 2 size=2m /root/.dtool/runs
 head -c 4000000 /dev/urandom >large
 expect_exit 2 dtool run --runs_on "$DTOOL_LAB_HOSTS" -- sleep 1000
 expect_error "^  ${address[1]}: cannot make the run's own copy of the code in /root/.dtool/runs/[^:]*: large: .*No space left on device"

@@ -16,7 +16,7 @@ seen() { grep -o 'seen: .*' "$1" | sort -n -k2 | cut -d' ' -f2-12; }
 printf 'echo beware >&2\nsleep 1\n' >"$DTOOL_LAB_FOLDER/host2/root/.bashrc"
 before=$(logins 1)
 # A card whose name begins as that of the right one: NCCL takes it too unless it is told an exact name.
-on 2 sh -c 'ip link add eth00 type veth peer name other00 && ip address add 10.250.250.1/24 dev eth00 && ip link set eth00 up'
+sudo_on 2 sh -c 'ip link add eth00 type veth peer name other00 && ip address add 10.250.250.1/24 dev eth00 && ip link set eth00 up'
 touch code
 expect_exit 0 dtool run --follow --runs_on "$DTOOL_LAB_HOSTS" --seed 7 --nproc_per_node 2 --distributed_ip_and_port "${address[0]}:29511" --export EXTRA=more -- bash -c "$show"
 expect_equal 1 $(($(logins 1) - before))

@@ -4,6 +4,7 @@
 # what was asked for. It goes on where it broke off, deletes nothing here, and names what it cannot do.
 source "$(dirname "$0")/harness.sh"
 needs_isolation
+as_root
 lab 3
 
 mkdir code

@@ -4,6 +4,7 @@
 # the first push and on later ones; --force overwrites them. An edit that keeps size and time arrives, on this machine and on a host.
 source "$(dirname "$0")/harness.sh"
 needs_isolation
+as_root
 lab 2
 
 there() { echo "$DTOOL_LAB_FOLDER/host$1/root/here"; }

@@ -22,10 +22,10 @@ on h1 pkill -KILL -f 'dtool-host serve'  # what reads the log there
 eventually 10 grep -q 'machine0: the answer ended early; trying again' "$err"
 eventually 10 grep -q 'machine0: connected again' "$err"
 fault cut h1
-on h2 pkill -KILL -f 'sshd: root@notty'
+sudo_on h2 pkill -KILL -f 'sshd: (root|ann)@notty'
 log=$(readlink "$DTOOL_LAB_FOLDER"/host3/root/.dtool/runs/*counts*/machine2/log)
 on h3 mv "$log" "$log.1"
-on h3 pkill -KILL -f 'sshd: root@notty'
+sudo_on h3 pkill -KILL -f 'sshd: (root|ann)@notty'
 sleep 5
 fault mend h1
 expect_ended 1 "$waiting"
@@ -77,7 +77,7 @@ waiting=$!
 is_read() { [[ $(programs) -gt $before ]]; }
 eventually 30 is_read
 sleep 1
-on h3 pkill -KILL -f 'sshd: root@notty'
+sudo_on h3 pkill -KILL -f 'sshd: (root|ann)@notty'
 eventually 30 expect_error 'machine2: connected again'
 # shellcheck disable=SC2016
 on h3 bash -c 'echo four >>"$1"' bash "$log"

@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: MIT
 # Sourced by the behaviour tests: gives each its own lab, the dtool under test, and expectations that say what happened.
 #
-#   lab N [options]             hosts of this test's own (options of tests/lab up); HOME and DTOOL_LAB_* become the lab's
+#   lab N [options]             hosts of this test's own (options of tests/lab up); HOME and DTOOL_LAB_* become the lab's.
+#                               Log-ins are an ordinary user's, $log_in_user, whose home is /root; but root's with a scheduler
 #   dtool ARGS...               the program under test
 #   on HOST COMMAND...          a command on a host, without SSH (HOST is 1, h1 or an address)
+#   sudo_on HOST COMMAND...     the same as root
+#   theirs HOST [FOLDER]        gives what is in the host's home, or in a folder of it, to the log-in user
+#   disk_on HOST OPTIONS FOLDER mounts a disk of the log-in user's there (options of tmpfs, e.g. size=2m)
+#   as_root                     before lab: log-ins of this test's lab are root's, and not an ordinary user's
 #   expect_exit CODE COMMAND... runs it with stdin empty, its output into the files $out and $err
 #   expect_ended CODE PID [WHAT [FILE...]] waits for a command that runs in the background; WHAT is what a failure calls it, and
 #                               the files have its output
@@ -56,6 +61,12 @@ lab() {
   shift
   [[ ! -x ${DTOOL_TRAINER:-} ]] || shared=(--share "$(dirname "$DTOOL_TRAINER")")
   lab_name=$test_name-$$
+  log_in_user=root
+  if [[ $logs_in_as_root == no && $("$here/../lab" mode) == isolated && ! " $* " =~ \ --(slurm|gridengine|plain)\  ]]; then
+    # shellcheck disable=SC2034
+    log_in_user=ann
+    shared+=(--user)
+  fi
   "$here/../lab" up "$hosts" --name "$lab_name" --owner $$ "${shared[@]}" "$@" >"$work/lab.log" 2>&1 || fail "no lab: $(cat "$work/lab.log")"
   environment=$("$here/../lab" env --name "$lab_name")
   eval "$environment"
@@ -78,6 +89,9 @@ gridengine_lab() {
   # shellcheck disable=SC2034
   login=$(head -n 1 "$DTOOL_LAB_FOLDER/hosts")
 }
+
+logs_in_as_root=no
+as_root() { logs_in_as_root=yes; }
 
 # With DTOOL_TEST_COLD=1 every test does this unless it says otherwise.
 connects_anew() {
@@ -103,11 +117,20 @@ no_keeper_is_left() { [[ -z $(keepers) ]]; }
 # Counts the logins that all hosts have seen.
 logins() { cat "$DTOOL_LAB_FOLDER"/host*/sshd.log | grep -c '^Accepted' || true; }
 
+theirs() { chown -R --reference "$DTOOL_LAB_FOLDER/host$1/root" "$DTOOL_LAB_FOLDER/host$1/root/${2:-}"; }
+
 # The commands of tests/lab on this test's lab: `fault cut h2`.
 fault() { "$here/../lab" "$@"; }
 on() { "$here/../lab" exec "$@"; }
+sudo_on() { "$here/../lab" sudo "$@"; }
+# shellcheck disable=SC2016
+disk_on() { sudo_on "$1" sh -c 'mount -t tmpfs -o "$1,mode=755,uid=$(stat -c %u /root),gid=$(stat -c %g /root)" tmpfs "$2"' sh "$2" "$3"; }
 
-let_h1_reach_the_others() { cp "$HOME/.ssh/id_ed25519" "$HOME/.ssh/known_hosts" "$DTOOL_LAB_FOLDER/host1/root/.ssh/"; }
+let_h1_reach_the_others() {
+  local ssh=$DTOOL_LAB_FOLDER/host1/root/.ssh
+  cp "$HOME/.ssh/id_ed25519" "$HOME/.ssh/known_hosts" "$ssh/"
+  chown --reference "$ssh" "$ssh"/*
+}
 
 # Reports what failed, where, and what the last command did, and ends the test.
 fail() {

@@ -3,6 +3,7 @@
 # Host keys are judged as ssh judges them, and trust adds none past a doubt; a certificate lets its user in, and a useless one shuts nobody out.
 source "$(dirname "$0")/harness.sh"
 needs_isolation
+as_root
 lab 2
 connects_anew
 

@@ -15,7 +15,7 @@ waiting=$!
 last_command='dtool logs -f' last_code=
 eventually 30 expect_output 'machine0: line 5'
 eventually 30 expect_output 'machine1: line 5'
-on h1 pkill -KILL -f '^sshd: root'
+sudo_on h1 pkill -KILL -f '^sshd: (root|ann)'
 expect_ended 0 "$waiting"
 for id in 0 1; do expect_equal "$(seq -f 'line %g' 0 99)" "$(sed -n "s/^machine$id: //p" "$out")"; done
 for id in 0 1; do expect_error "machine$id: connected again"; done

@@ -51,12 +51,12 @@ expect_no_error 'another way'
 forget
 address_of() { sed -n "$1p" "$DTOOL_LAB_FOLDER/hosts"; }
 for other in 1 2 4 5 6 7 8; do
-  on 3 ip neigh replace "$(address_of $other)" lladdr 02:00:00:00:00:01 dev eth0 nud permanent
-  on "$other" ip neigh replace "$(address_of 3)" lladdr 02:00:00:00:00:01 dev eth0 nud permanent
+  sudo_on 3 ip neigh replace "$(address_of $other)" lladdr 02:00:00:00:00:01 dev eth0 nud permanent
+  sudo_on "$other" ip neigh replace "$(address_of 3)" lladdr 02:00:00:00:00:01 dev eth0 nud permanent
 done
 push 6
 expect_error 'came another way .*no answer from .* for 3 s'
-for other in {1..8}; do on "$other" ip neigh flush dev eth0 nud permanent; done
+for other in {1..8}; do sudo_on "$other" ip neigh flush dev eth0 nud permanent; done
 
 # Who passes it on is killed in the middle.
 forget

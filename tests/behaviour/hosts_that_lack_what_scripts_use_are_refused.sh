@@ -6,6 +6,7 @@ source "$(dirname "$0")/harness.sh"
 needs_isolation
 needs_program busybox
 "$here/../lab.d/make_root" busybox "$work/busybox"
+as_root
 lab 3 --root "1=$work/busybox"
 mkdir tree
 cd tree

@@ -4,6 +4,7 @@
 # for the lost host alone.
 source "$(dirname "$0")/harness.sh"
 needs_isolation
+as_root
 lab 3
 link=$(ip -o route get "${DTOOL_LAB_HOSTS%%,*}" | sed -n 's/.* dev \([^ ]*\).*/\1/p')
 seen_by_all=$work/shared # hosts see this machine's /tmp

@@ -4,6 +4,7 @@
 # find it there.
 source "$(dirname "$0")/harness.sh"
 needs_isolation
+as_root
 lab 4
 folder=$work/shared  # hosts see this machine's /tmp
 mkdir "$folder"

@@ -21,7 +21,7 @@ expect_output "hint: on Debian: dtool command --command 'sudo apt-get install -y
 
 printf 'echo "set up, $(id -un)"\n' >set_up.sh
 expect_exit 0 dtool config --runs_on "$DTOOL_LAB_HOSTS" --config_script set_up.sh --follow
-expect_equal 3 "$(grep -c 'set up, root' "$out" "$err" | awk -F : '{ n += $2 } END { print n }')"
+expect_equal 3 "$(grep -c "set up, $log_in_user" "$out" "$err" | awk -F : '{ n += $2 } END { print n }')"
 
 mkdir code
 cd code

@@ -18,7 +18,7 @@ while True:
     time.sleep(0.02)
 END
 root=$DTOOL_LAB_FOLDER/host1/root
-touch "$root/beat"
+on 1 touch /root/beat
 at_end 'touch "$root/enough"; sleep 0.3'
 beats() { [[ $(stat -c %y "$root/beat") != "$(sleep 0.3; stat -c %y "$root/beat")" ]]; }
 start() { # $1: before the program

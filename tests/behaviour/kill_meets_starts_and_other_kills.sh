@@ -18,7 +18,7 @@ nothing_is_left() {
   expect_equal 0 "$(alive)"
   expect_equal '' "$(killfiles)"
   for host in 1 2 3; do
-    expect_equal '' "$(on $host ls /run/screen/S-root 2>/dev/null || true)"
+    expect_equal '' "$(on $host ls "/run/screen/S-$log_in_user" 2>/dev/null || true)"
     expect_equal '' "$(on $host find .dtool/runs -mindepth 2 2>/dev/null || true)"
   done
 }

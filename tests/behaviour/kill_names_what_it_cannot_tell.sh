@@ -47,6 +47,7 @@ eventually 5 hidden
 
 # ---- at, docker and podman
 cd "$work/here"
+as_root
 lab 1
 connects_anew
 root=$DTOOL_LAB_FOLDER/host1/root

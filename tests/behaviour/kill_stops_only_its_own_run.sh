@@ -4,6 +4,7 @@
 # alike; other users' processes.
 source "$(dirname "$0")/harness.sh"
 needs_isolation
+as_root
 lab 2 --share "$(dirname "$DTOOL")"
 
 pid_of() { pgrep -f "^[^ ]*sleep $1\$"; }

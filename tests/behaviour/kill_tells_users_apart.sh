@@ -5,6 +5,7 @@
 source "$(dirname "$0")/harness.sh"
 needs_isolation
 needs_program setpriv
+as_root
 lab 1
 connects_anew
 touch code

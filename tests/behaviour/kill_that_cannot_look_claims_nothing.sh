@@ -5,6 +5,7 @@
 # no program.
 source "$(dirname "$0")/harness.sh"
 needs_isolation
+as_root
 lab 1
 connects_anew
 touch code
@@ -14,12 +15,12 @@ run_id=$(json 'd["run_id"]')
 eventually 10 expect_process_with "$run_id"
 
 # With a /proc that shows no process, none can be found in it.
-on 1 mount -t tmpfs tmpfs /proc
+sudo_on 1 mount -t tmpfs tmpfs /proc
 expect_exit 1 dtool kill --yes --delete --grace 1 "$run_id"
 expect_error 'processes cannot be looked at'
 expect_no_error 'none is left'
 expect_file "$HOME/.dtool/killfiles/$run_id.killfile"
-on 1 umount /proc
+sudo_on 1 umount /proc
 expect_process_with "$run_id"
 
 # 128 kB is the least that an argument list may have, and all but some kB of it is taken.
@@ -72,7 +73,7 @@ fi
 
 # A user at the limit of ulimit -u, for whom sshd itself can start no shell.
 { cat /etc/passwd; echo 'limited:x:41234:41234::/root/limited:/bin/bash'; } >"$work/passwd"
-on 1 mount --bind "$work/passwd" /etc/passwd
+sudo_on 1 mount --bind "$work/passwd" /etc/passwd
 chmod 711 "$DTOOL_LAB_FOLDER/host1/root"
 # shellcheck disable=SC2016
 on 1 bash -c 'mkdir -p limited/.ssh; cp -r .ssh/. limited/.ssh; chown -R 41234:41234 limited; prlimit --pid "$(pgrep -o -x sshd)" --nproc=14:14'

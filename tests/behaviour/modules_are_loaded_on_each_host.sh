@@ -64,7 +64,7 @@ expect_output '^ +x --modules: module load blas/2.0 failed'
 
 # A host without environment modules.
 if [[ $DTOOL_LAB_MODE == isolated ]]; then
-  for path in /etc/profile.d/modules.sh /usr/share/modules/init/bash; do on h2 mount --bind /dev/null "$path"; done
+  for path in /etc/profile.d/modules.sh /usr/share/modules/init/bash; do sudo_on h2 mount --bind /dev/null "$path"; done
   starts_nothing --modules gcc
   expect_error 'the command module is not there$'
   expect_error 'apt-get install -y environment-modules'

@@ -9,10 +9,10 @@ needs_program mpirun
 lab 3
 let_h1_reach_the_others
 for host in h1 h2 h3; do
-  fault exec $host ip link add docker0 type veth peer name container0
-  fault exec $host ip addr add 172.17.0.1/16 dev docker0
-  fault exec $host ip link set docker0 up
-  fault exec $host ip link set container0 up
+  fault sudo $host ip link add docker0 type veth peer name container0
+  fault sudo $host ip addr add 172.17.0.1/16 dev docker0
+  fault sudo $host ip link set docker0 up
+  fault sudo $host ip link set container0 up
 done
 cat >sum.py <<'END'
 import os

@@ -5,6 +5,7 @@
 source "$(dirname "$0")/harness.sh"
 needs_isolation
 needs_program mpirun
+as_root
 lab 3
 mkdir -p "$HOME/.dtool/killfiles"
 echo 'echo started >"$HOME/started"' >touch.sh

@@ -26,6 +26,7 @@ trained --launcher mpi --runs_on h1,h2,h3 >mpi.losses
 expect_equal "$(<ssh.losses)" "$(<mpi.losses)"
 printf '%s\n' 'h2 slots=1' 'h1 slots=2' >"$work/hosts"
 cp "$HOME/.ssh/id_ed25519" "$HOME/.ssh/known_hosts" "$DTOOL_LAB_FOLDER/host2/root/.ssh/"
+theirs 2 .ssh
 trained --launcher mpi --hostfile "$work/hosts" >uneven.losses
 expect_equal "$(<ssh.losses)" "$(<uneven.losses)"
 trained --hostfile "$work/hosts" >uneven_ssh.losses

@@ -5,6 +5,7 @@
 source "$(dirname "$0")/harness.sh"
 needs_isolation
 needs_program setpriv
+as_root
 lab 2 --private_tmp
 
 run_folder() { echo "/root/.dtool/runs/$run_id"; }
@@ -12,7 +13,7 @@ supervision_of() { on $(($1 + 1)) cat "$(run_folder)/machine$1/supervision" 2>/d
 is_supervised() { [[ $(supervision_of 1) == ok ]]; }
 states() { { dtool status "$run_id" --json 2>/dev/null || true; } | /usr/bin/python3 -c 'import json, sys; print(*[m["state"] for m in json.load(sys.stdin)["machines"]])'; }
 has_ended() { [[ $(states) != *running* ]]; }
-as_nobody() { on "$1" setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all "${@:2}"; }
+as_nobody() { sudo_on "$1" setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all "${@:2}"; }
 do_on() { on "$1" sh -c 'echo "$1" > ~/do.new && mv ~/do.new ~/do' sh "$2"; }
 tmp=() # of the hosts
 for host in 1 2; do
@@ -230,5 +231,5 @@ expect_exit 1 dtool status "$run_id"
 expect_output '^cause: rank 1 on machine 1 \(h2\) ended with exit code 7: sick$'
 expect_no_stranger_was_answered
 expect_exit 0 dtool kill "$run_id" --yes --delete --grace 0.5
-on 1 umount "$(readlink -f /usr/bin/screen)"
+sudo_on 1 umount "$(readlink -f /usr/bin/screen)"
 on 2 test ! -e /root/owned || fail 'what a stranger said was run as a command'

@@ -216,6 +216,7 @@ refuses 'needs to be updated' project/uv.lock
 
 # A host with another Python than this machine's.
 system_root trixie
+as_root
 lab 1 --root "$REPLY"
 export PIP_NO_INDEX=1 PIP_FIND_LINKS=${DTOOL%/*}/tool_wheels
 PIP_FIND_LINKS+=" $PWD/wheels"

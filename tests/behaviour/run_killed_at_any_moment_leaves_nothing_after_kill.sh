@@ -61,7 +61,7 @@ for ((i = 0; i < moments || (with_processes == 0 && i < 5 * moments); i++)); do
   fi
   sleep 0.3  # a start that slipped past the kill would show itself
   expect_equal '' "$(ids)"
-  for host in 1 2 3; do expect_equal '' "$(on "$host" ls /run/screen/S-root 2>/dev/null || true)"; done
+  for host in 1 2 3; do expect_equal '' "$(on "$host" ls "/run/screen/S-$log_in_user" 2>/dev/null || true)"; done
 done
 # What holds the port for the reports from the check on ends with the connection.
 expect_exit 0 dtool disconnect

@@ -98,7 +98,7 @@ meet_kept_push() { in_kept_home && needs_rsync "kept.$1" && dtool_at run --quiet
 meet_relay() { cd ../large_tree && dtool_at run --quiet --relay --runs_on h1,h2 --code_path '~'"/relay.$BASHPID" -- true; }
 meet_follow() { dtool_at logs -f "$followed"; }
 meet_lost() {
-  { sleep 2; on h4 pkill -KILL -f 'sshd: root@notty' || true; } &
+  { sleep 2; sudo_on h4 pkill -KILL -f 'sshd: (root|ann)@notty' || true; } &
   dtool_at logs -f "$followed"
 }
 meet_fetch() { dtool_at fetch "$fetched" "$work/fetched.$BASHPID"; }
@@ -107,7 +107,7 @@ meet_no_greeting() { dtool_at command --ssh_cmd "ssh -p $(cat "$work/port") -o H
 meet_program() { dtool_at command --ssh_program ssh --runs_on h1 --command 'cat; seq 20000; echo told >&2'; }
 meet_program_push() { needs_rsync "program.$1" && dtool_at run --quiet --force --ssh_program ssh --runs_on h1 --code_path '~'"/rsync.program.$1" -- true; }
 meet_program_asks() { at_terminal command --ssh_program ssh --ssh_cmd "ssh -o IdentityFile=$work/locked_key -o IdentitiesOnly=yes" --runs_on h1 --command true; }
-meet_program_shares() { at_terminal command --ssh_program ssh --ask once --ssh_cmd "ssh -o IdentityFile=$work/locked_key -o IdentitiesOnly=yes" --runs_on "h1,root@h1" --command true; }
+meet_program_shares() { at_terminal command --ssh_program ssh --ask once --ssh_cmd "ssh -o IdentityFile=$work/locked_key -o IdentitiesOnly=yes" --runs_on "h1,$log_in_user@h1" --command true; }
 meet_refused() { dtool_at command --runs_on h5 --command true; }
 meet_program_refused() { dtool_at command --ssh_program ssh --runs_on h5 --command true; }
 cp -a "$HOME" "$work/kept_home"

@@ -3,6 +3,7 @@
 # $HOME/.ssh/config says how a host is reached, --ssh_cmd wins over it, and the first value wins; nothing is forwarded, nothing asked.
 source "$(dirname "$0")/harness.sh"
 needs_isolation
+as_root
 lab 2
 connects_anew
 

@@ -49,7 +49,7 @@ expect_equal '[False, True]' "$(json '[m["rebooted"] for m in d["machines"] if "
 fault mend h4
 
 # A boot id that cannot be read, as in many containers, proves no reboot: neither for this run nor for one that begins so.
-hide_boot() { on h1 mount -t tmpfs tmpfs /proc/sys/kernel/random; }
+hide_boot() { sudo_on h1 mount -t tmpfs tmpfs /proc/sys/kernel/random; }
 hide_boot
 expect_exit 1 dtool status
 expect_output '^0 .* running'
@@ -58,14 +58,14 @@ expect_output 'done$'
 expect_exit 0 dtool run --runs_on h1 --extra_tag hidden_too -- sleep 300
 expect_exit 0 dtool status sleep_hidden_too
 expect_output '^0 .* running'
-on h1 umount /proc/sys/kernel/random
+sudo_on h1 umount /proc/sys/kernel/random
 expect_exit 0 dtool status sleep_hidden_too
 expect_output '^0 .* running'
 hide_boot
 expect_exit 0 dtool kill --yes --delete sleep_hidden_too
 expect_error 'none is left'
 expect_exit 0 dtool kill --yes --delete bash_hidden
-on h1 umount /proc/sys/kernel/random
+sudo_on h1 umount /proc/sys/kernel/random
 
 # Whoever deletes the run's folder has not ended its processes.
 on 1 mv ".dtool/runs/$run_id" elsewhere

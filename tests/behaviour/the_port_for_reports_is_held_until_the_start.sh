@@ -5,6 +5,7 @@
 # connection was a kept one; `dtool check` leaves none. Where another user has all ports, nothing is started.
 source "$(dirname "$0")/harness.sh"
 needs_isolation
+as_root
 lab 2
 connects_anew
 touch code

@@ -5,6 +5,7 @@
 # that does not start, one machine under two names. Callers that ignore SIGCHLD do no harm.
 source "$(dirname "$0")/harness.sh"
 needs_isolation
+as_root
 lab 2
 config=$HOME/.ssh/config
 cp "$config" "$work/lab_config"
@@ -49,13 +50,13 @@ expect_exit 0 timeout 60 env --ignore-signal=CHLD "$DTOOL" command --runs_on h1 
 
 # ---- users and algorithms
 { cat /etc/passwd; printf '%s:x:0:0::/root:/bin/bash\n' 'LAB\jane' "o'brien" 'mary ann'; } >"$work/passwd"
-on h1 mount --bind "$work/passwd" /etc/passwd
+sudo_on h1 mount --bind "$work/passwd" /etc/passwd
 for user in 'LAB\jane' "o'brien" 'mary ann'; do
   printf 'Host h1\n  User "%s"\n' "$user" | prepends
   expect_exit 0 dtool command --runs_on h1 --command 'echo "in as $USER"'
   expect_output "in as ${user//\\/\\\\}\$"
 done
-on h1 umount /etc/passwd
+sudo_on h1 umount /etc/passwd
 printf 'Host h1\n  AddressFamily inet6\n' | prepends
 expect_exit 1 dtool command --runs_on h1 --command true
 expect_error 'cannot resolve'
@@ -111,11 +112,11 @@ for program in libssh ssh; do
 done
 rm "$profile"
 sed 's,^root:.*,root:x:0:0::/root:/bin/false,' /etc/passwd >"$work/passwd"
-on h2 mount --bind "$work/passwd" /etc/passwd
+sudo_on h2 mount --bind "$work/passwd" /etc/passwd
 expect_exit 2 dtool run --runs_on h2 -- true
 expect_error 'runs no command \(exit code 1\)'
 expect_error 'hint: .*/bin/false'
-on h2 umount /etc/passwd
+sudo_on h2 umount /etc/passwd
 fault restart-sshd h2 -o 'ForceCommand=echo only this'
 expect_exit 2 dtool run --runs_on h2 -- true
 expect_error 'only this'
@@ -128,7 +129,7 @@ fault restart-sshd h2
 cp "$work/lab_config" "$config"
 
 # ---- a screen that does not start counts as missing
-on h2 mount -t tmpfs -o ro,mode=755 tmpfs /run/screen
+sudo_on h2 mount -t tmpfs -o ro,mode=755 tmpfs /run/screen
 printf 'echo "set up"\n' >set_up.sh
 expect_exit 0 dtool config --runs_on h2 --config_script set_up.sh --follow
 expect_exit 0 dtool run --json --runs_on h2 -- bash -c 'echo begun; sleep 300'
@@ -139,20 +140,20 @@ expect_exit 0 dtool logs "$run_id"
 expect_output 'dtool: screen did not start: '
 expect_exit 0 dtool kill --yes --delete "$run_id"
 expect_error 'none is left'
-on h2 umount /run/screen
+sudo_on h2 umount /run/screen
 
 # ---- folders in which nothing may be executed
 printf '#!/bin/sh\necho hi\n' >run.sh
 chmod +x run.sh
 on h2 mkdir -p there
-on h2 mount -t tmpfs -o noexec tmpfs /root/there
+disk_on h2 noexec /root/there
 expect_exit 1 dtool run --follow --in_place --code_path /root/there --runs_on h2 -- ./run.sh
 expect_error './run.sh may not be executed: is its file system mounted noexec'
-on h2 umount /root/there
-on h2 mount -t tmpfs -o noexec tmpfs /root/.dtool
+sudo_on h2 umount /root/there
+disk_on h2 noexec /root/.dtool
 expect_exit 1 dtool config --follow --runs_on h2 --config_script run.sh
 expect_error 'no script can be run in ~/.dtool: is it mounted noexec'
-on h2 umount /root/.dtool
+sudo_on h2 umount /root/.dtool
 
 # ---- how hosts are named
 expect_exit 1 dtool command --runs_on h1:4 --command true

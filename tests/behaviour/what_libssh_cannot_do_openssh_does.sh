@@ -4,6 +4,7 @@
 # authority, an open ControlMaster; a run is started, followed, synced, fetched and ended so; no ssh is left behind.
 source "$(dirname "$0")/harness.sh"
 needs_isolation
+as_root
 lab 3
 # A busy machine takes long to start all the programs that a log-in over ssh needs.
 keeps() { mkdir -p -m 700 "$HOME/.dtool"; printf '[ssh]\nconnect_timeout = 100\n[connections]\nkeep = %s\n' "$1" >"$HOME/.dtool/config.toml"; }

@@ -6,6 +6,7 @@
 source "$(dirname "$0")/harness.sh"
 needs_isolation
 needs_program git
+as_root
 lab 1 --private_tmp
 connects_anew
 expect_nothing_was_run() { expect_no_file "$work/owned"; }
@@ -130,7 +131,7 @@ mv mine_known "$HOME/.ssh/known_hosts"
 rm "$HOME/.dtool/killfiles/innocent.killfile"
 
 # Who made the code folder first could put other code there; a group's folder, and the user's own, are used.
-as_nobody() { on 1 setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all "$@"; }
+as_nobody() { sudo_on 1 setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all "$@"; }
 on 1 chmod 1777 /tmp
 mkdir code
 cd code

@@ -28,7 +28,13 @@ lab_exec() {
   (($#)) || fail 'exec needs a host and a command'
   "exec_$mode" "$REPLY" "$@"
 }
-exec_isolated() { in_host "$@"; }
+lab_sudo() { user='' lab_exec "$@"; }
+exec_isolated() {
+  local host=$1
+  shift
+  [[ -z $user ]] || set -- env USER="$user" LOGNAME="$user" setpriv --reuid "$user" --regid "$user" --init-groups "$@"
+  in_host "$host" "$@"
+}
 
 # The launcher's ends of host $1's links.
 links_of() {
@@ -286,7 +292,7 @@ lab_rekey() {
 # Open sessions stay open, as with a real service.
 lab_stop_sshd() {
   host_number "${1:-}"
-  local pid_file=$folder/host$REPLY/sshd.pid tries
+  local pid_file=$folder/host$REPLY/sshd.pid tries user=''
   line_of "$pid_file"
   [[ -n $REPLY ]] || return 0
   host_number "$1"
@@ -300,7 +306,7 @@ lab_stop_sshd() {
 
 lab_restart_sshd() {
   host_number "${1:-}"
-  local host=$REPLY tries
+  local host=$REPLY tries user=''
   shift
   lab_stop_sshd "$host"
   "exec_$mode" "$host" "$folder/start_sshd" "$folder/host$host" "$@" || fail "sshd of host $host did not start with: $*"

@@ -34,7 +34,7 @@ write_home() {
     printf 'Host h%d\n  HostName %s\n' "$i" "${addresses[i]}"
     [[ $behind == no || $i == 1 ]] || echo '  ProxyJump h1'
   done >"$ssh/config"
-  printf '%s\n' 'Host *' "  User $(id -un)" "  Port $port" "  IdentityFile $ssh/id_ed25519" '  IdentitiesOnly yes' \
+  printf '%s\n' 'Host *' "  User ${user:-$(id -un)}" "  Port $port" "  IdentityFile $ssh/id_ed25519" '  IdentitiesOnly yes' \
     "  UserKnownHostsFile $ssh/known_hosts" '  GlobalKnownHostsFile /dev/null' '  StrictHostKeyChecking yes' >>"$ssh/config"
   printf '%s\n' "${addresses[@]:1}" >"$folder/hosts.new"
   if ((port == 22)); then

@@ -68,16 +68,18 @@ make_host_folders() {
     homes+=("$folder/host$i/root/.ssh")
     hosts[i]+=" h$i lab-$short-$i"
   done
-  [[ $private_tmp == no ]] || mkdir -p "${homes[@]/%root\/.ssh/tmp}"
+  [[ $private_tmp == no ]] || mkdir -p -m 1777 "${homes[@]/%root\/.ssh/tmp}"
   mkdir -p "${homes[@]}"
   names=$(printf '%s\n' '127.0.0.1 localhost' '::1 localhost' "${hosts[@]:1}")
   unlock_root
+  make_users
   for ((i = 1; i <= count; i++)); do
     echo "$public_key" >"$folder/host$i/root/.ssh/authorized_keys"
     # Debian's installer writes this line. It is here on purpose: it misleads programs that ask for their own address. Grid
     # Engine's daemons refuse to run with it.
     { [[ $gridengine == yes ]] || echo "127.0.1.1 lab-$short-$i"; echo "$names"; } >"$folder/host$i/etc_hosts"
     : >"$folder/host$i/sshd_config"
+    give_to_users "$i"
     new_boot "$i"
     mounts_of "$i" >"$folder/host$i/fstab"
     root_of "$i"
@@ -97,7 +99,32 @@ unlock_root() {
 }
 
 # Namespaces share the kernel's boot id, so each host is shown an id of its own, and another one after a reboot.
-new_boot() { cat /proc/sys/kernel/random/uuid >"$folder/host$1/boot_id"; }
+new_boot() {
+  cat /proc/sys/kernel/random/uuid >"$folder/host$1/boot_id"
+  chmod 644 "$folder/host$1/boot_id"
+}
+
+# The hosts' own users, for --user: ann, as whom one logs in, and ben. Their files are nobody's on this machine.
+ann=64101 ben=64102
+make_users() {
+  [[ -n $user ]] || return 0
+  [[ -e $folder/shadow ]] || cp /etc/shadow "$folder/shadow"
+  printf '%s\n' "ann:*:1::::::" "ben:*:1::::::" >>"$folder/shadow"
+  { cat /etc/passwd; users_of /root; } >"$folder/passwd"
+  { cat /etc/group; printf '%s\n' "ann:x:$ann:" "ben:x:$ben:"; } >"$folder/group"
+  chmod 644 "$folder/passwd" "$folder/group"
+}
+users_of() { printf '%s\n' "ann:x:$ann:$ann::$1:/bin/bash" "ben:x:$ben:$ben::/home/ben:/bin/bash"; }
+
+# Host $1's folders that are theirs.
+give_to_users() {
+  [[ -n $user ]] || return 0
+  local here=$folder/host$1
+  install -d -m 755 "$here/home"
+  install -d -m 700 -o $ben -g $ben "$here/home/ben" "$here/home/ben/.ssh"
+  install -m 600 -o $ben -g $ben "$here/root/.ssh/authorized_keys" "$here/home/ben/.ssh/"
+  chown -R "$ann:$ann" "$here/root/"
+}
 
 mounts_of() {
   local here=$folder/host$1 shared record
@@ -115,7 +142,8 @@ mounts_of() {
   echo "lab-screens /run/screen tmpfs mode=1777 0 0"
   echo "lab-shm /dev/shm tmpfs mode=1777 0 0"
   echo "lab-var-tmp /var/tmp tmpfs mode=1777 0 0"
-  [[ ! -e $folder/shadow ]] || echo "$folder/shadow /etc/shadow none bind 0 0"
+  for record in shadow passwd group; do [[ ! -e $folder/$record ]] || echo "$folder/$record /etc/$record none bind 0 0"; done
+  [[ -z $user ]] || echo "$here/home /home none bind 0 0"
   # Logins of the lab are not recorded as this machine's.
   for record in /run/utmp /var/log/wtmp /var/log/btmp /var/log/lastlog; do
     [[ ! -e $record ]] || echo "/dev/null $record none bind 0 0"
@@ -143,6 +171,11 @@ make_root() {
     mkdir -p -m 755 "$here/$place"
   done
   cp "$here/etc_hosts" "$here/upper/etc/hosts"
+  if [[ -n $user ]]; then
+    { cat "$2/etc/passwd" 2>/dev/null || true; users_of /root; } >"$here/upper/etc/passwd"
+    { cat "$2/etc/group" 2>/dev/null || true; printf '%s\n' "ann:x:$ann:" "ben:x:$ben:"; } >"$here/upper/etc/group"
+    chmod 644 "$here/upper/etc/passwd" "$here/upper/etc/group"
+  fi
   chmod 755 "$here" "$folder"
   echo "ChrootDirectory $here/rootfs" >"$here/sshd_config"
   {

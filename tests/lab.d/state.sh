@@ -153,14 +153,14 @@ end_lab() {
 
 # Reads the file that write_lab wrote: mode, count, range, network numbers.
 read_lab() {
-  mode='' count=0 range='' network='' inner_network='' dead='' port=22 login=no
+  mode='' count=0 range='' network='' inner_network='' dead='' port=22 login=no user=''
   # shellcheck disable=SC1091
   [[ ! -e $1/lab.conf ]] || source "$1/lab.conf"
 }
 
 write_lab() {
   printf '%s=%q\n' mode "$mode" count "$count" range "$range" network "$network" inner_network "$inner_network" \
-    dead "$dead" port "$port" behind "$behind" login "$login" >"$folder/lab.conf"
+    dead "$dead" port "$port" behind "$behind" login "$login" user "$user" >"$folder/lab.conf"
 }
 
 open_lab() {
