@@ -110,15 +110,14 @@ Time Coordinator::silence_of(const Machine& machine, Time now) const {
   return now - std::max(*machine.heard, listens_since_);
 }
 
-/// Whether all members stand so in this attempt; those aside that are lost or gone, or have not
-/// been heard for too long to hope.
+/// Whether all members stand so in this attempt; those aside that are lost or gone (perhaps before
+/// they heard of this attempt), or have not been heard for too long to hope.
 bool Coordinator::all_have(Standing standing, Time now) const {
   return std::ranges::all_of(members_, [&](int place) {
     const Machine& machine = machines_[static_cast<std::size_t>(place)];
     if (!machine.report) return now - began_ > kForSilentMachines;
-    if (machine.is_lost) return true;
-    return machine.report->attempt == attempt_ &&
-           (machine.report->standing == standing || machine.report->standing == Standing::gone);
+    if (machine.is_lost || machine.report->standing == Standing::gone) return true;
+    return machine.report->attempt == attempt_ && machine.report->standing == standing;
   });
 }
 

@@ -324,6 +324,22 @@ TEST_F(CoordinatorTest, AMachineThatGivesUpBeforeItHeardOfItsAttemptHasFailed) {
   EXPECT_EQ(cause_of(decide()), "it lost machine 0");
 }
 
+TEST_F(CoordinatorTest, AMachineThatGaveUpInAnEarlierAttemptIsNotWaitedFor) {
+  begin(settings(2));
+  say(1, {0, Standing::failed, 7, "sick"});
+  now_ += 1s;
+  decide();
+  for (const int place : {0, 1, 2}) say(place, kStopped);
+  EXPECT_EQ(decide()->places, (std::vector<int>{0, 1, 2}));
+  for (const int place : {0, 1}) say(place, {1, Standing::running});
+  // Cut off from now on, it does not hear of the new attempt.
+  EXPECT_EQ(cause_of(pass(62s, {{0, {1, Standing::running}}, {1, {1, Standing::running}}})),
+            "machine 2 (h2) was lost: no sign of life for 60 s");
+  say(2, {0, Standing::gone, 143, "it lost machine 0"});
+  for (const int place : {0, 1}) say(place, {1, Standing::stopped, 143});
+  EXPECT_EQ(decide(), (Decision{2, Verb::run, {0, 1}, {}}));
+}
+
 TEST_F(CoordinatorTest, ReportsOfAnotherAttemptOrOfNoMachineDecideNothing) {
   begin(settings(0));
   say(1, {3, Standing::failed, 7, "of another attempt"});
