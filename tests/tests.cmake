@@ -257,8 +257,10 @@ if(DTOOL_TESTS)
   add_test(NAME sources.guards COMMAND ${PROJECT_SOURCE_DIR}/tests/mutants check)
   # A few of them each time; all by hand.
   add_test(NAME sources.guards_are_seen COMMAND ${PROJECT_SOURCE_DIR}/tests/mutants guards 2)
-  set_tests_properties(sources.guards_are_seen PROPERTIES ENVIRONMENT DTOOL_BUILD=${PROJECT_BINARY_DIR})
-  set_tests_properties(sources.guards sources.guards_are_seen sources.includes sources.terminal sources.library_types sources.co_await sources.layout
+  add_test(NAME sources.rules_are_seen COMMAND ${PROJECT_SOURCE_DIR}/tests/mutants rules 1)
+  set_tests_properties(sources.guards_are_seen sources.rules_are_seen
+    PROPERTIES ENVIRONMENT DTOOL_BUILD=${PROJECT_BINARY_DIR})
+  set_tests_properties(sources.guards sources.guards_are_seen sources.rules_are_seen sources.includes sources.terminal sources.library_types sources.co_await sources.layout
     sources.shell sources.words sources.cut_comments sources.opening_comments sources.licenses sources.contents
     sources.doc_paths sources.checks_can_fail sources.dependencies
     PROPERTIES LABELS sources SKIP_RETURN_CODE 77 TIMEOUT 400)

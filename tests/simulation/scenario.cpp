@@ -25,7 +25,8 @@ class Dice {
 
 Fault make_fault(Dice& dice, const Scenario& scenario, Time latest) {
   Fault fault;
-  fault.kind = static_cast<Fault::Kind>(dice.from(0, 5));
+  fault.kind =
+      dice.one_in(16) ? Fault::Kind::walled_off : static_cast<Fault::Kind>(dice.from(0, 5));
   fault.place = static_cast<int>(dice.from(0, scenario.places - 1));
   fault.at = dice.between(0s, latest);
   fault.code = dice.one_in(4) ? 137 : static_cast<int>(dice.from(1, 3));
@@ -35,6 +36,10 @@ Fault make_fault(Dice& dice, const Scenario& scenario, Time latest) {
                           lost - 1s, lost, lost + 1s, 2 * lost, kForGood};
   const Time length = lengths[dice.from(0, std::size(lengths) - 1)];
   fault.lasts = length == kForGood ? length : length + dice.between(0ms, 300ms);
+  if (fault.kind == Fault::Kind::walled_off) {
+    fault.at = 0ms;
+    if (dice.one_in(2)) fault.lasts = kForGood;
+  }
   return fault;
 }
 
@@ -55,6 +60,8 @@ std::string describe(const Fault& fault) {
       return machine + " freezes " + lasts;
     case Fault::Kind::host_cut:
       return machine + " is cut off " + lasts;
+    case Fault::Kind::walled_off:
+      return machine + " is behind a firewall " + lasts;
   }
   return {};
 }
@@ -71,13 +78,22 @@ Scenario make_scenario(std::uint64_t seed) {
   if (dice.one_in(10)) scenario.ends_with = static_cast<int>(dice.from(0, scenario.places - 1));
   scenario.duration = dice.between(2s, 120s);
   scenario.latency = dice.one_in(5) ? dice.between(1ms, 1500ms) : dice.between(1ms, 60ms);
+  if (dice.one_in(3)) scenario.longest_stop = dice.between(0s, 15s);
   const auto faults = dice.one_in(12) ? 0 : dice.from(1, 6);
   // Often close together: what breaks one machine breaks others.
   const Time latest = dice.one_in(2) ? 3s : scenario.duration * 3 / 2;
   const Time first = dice.between(0s, scenario.duration);
   for (int i = 0; i < faults; ++i) {
     scenario.faults.push_back(make_fault(dice, scenario, latest));
-    scenario.faults.back().at += latest == 3s ? first : 0s;
+    Fault& fault = scenario.faults.back();
+    if (fault.kind == Fault::Kind::walled_off) continue;
+    if (scenario.max_restarts > 0 && dice.one_in(5)) {
+      // What fails as an attempt begins, when the machines hear one decision after another.
+      fault.attempt = static_cast<int>(dice.from(1, scenario.max_restarts));
+      fault.at = dice.one_in(2) ? dice.between(0ms, 300ms) : dice.between(0s, 5s);
+    } else {
+      fault.at += latest == 3s ? first : 0s;
+    }
   }
   if (dice.one_in(6)) {
     Kill kill{dice.between(0s, scenario.duration * 2), dice.between(0s, 10s), scenario.places,
@@ -97,11 +113,13 @@ std::string to_text(const Scenario& scenario) {
                      std::to_string(scenario.max_restarts) + ", lost_after " +
                      std::to_string(scenario.lost_after.count()) + " s, an attempt takes " +
                      std::to_string(scenario.duration.count()) + " ms, a message up to " +
-                     std::to_string(scenario.latency.count()) + " ms";
+                     std::to_string(scenario.latency.count()) + " ms, a stop up to " +
+                     std::to_string(scenario.longest_stop.count()) + " ms";
   if (scenario.ends_with) text += ", ends with machine " + std::to_string(*scenario.ends_with);
   text += "\n";
   for (const Fault& fault : scenario.faults)
-    text += "  at " + std::to_string(fault.at.count()) + " ms " + describe(fault) + "\n";
+    text += "  at " + std::to_string(fault.at.count()) + " ms of attempt " +
+            std::to_string(fault.attempt) + " " + describe(fault) + "\n";
   if (scenario.kill)
     text += "  at " + std::to_string(scenario.kill->at.count()) + " ms dtool kill, grace " +
             std::to_string(scenario.kill->grace.count()) + " ms" +

@@ -22,10 +22,12 @@ struct Fault {
     host_dies,       ///< for good
     host_freezes,    ///< with all its processes, for `lasts`
     host_cut,        ///< nothing goes to or from it for `lasts`; what was sent comes later
+    walled_off,      ///< a firewall lets its program through, and no report, for `lasts`
   };
   Kind kind = Kind::rank_fails;
   int place = 0;
-  Time at{0};     ///< since the run's start
+  Time at{0};  ///< since the run's start, or since the beginning of `attempt`
+  int attempt = 0;
   Time lasts{0};  ///< kForGood: for good
   int code = 1;
 };
@@ -46,8 +48,9 @@ struct Scenario {
   int max_restarts = 0;
   std::chrono::seconds lost_after{60};
   std::optional<int> ends_with = {};
-  Time duration{0};  ///< of an attempt in which nothing fails
-  Time latency{0};   ///< the most that a message takes on a link that works
+  Time duration{0};      ///< of an attempt in which nothing fails
+  Time latency{0};       ///< the most that a message takes on a link that works
+  Time longest_stop{0};  ///< the most that ending a machine's processes takes
   std::vector<Fault> faults = {};
   std::optional<Kill> kill = {};
 };

@@ -3,16 +3,14 @@
 #include <algorithm>
 #include <utility>
 
-#include "ssh/host/child.h"
+#include "cli/run/host/guard.h"
+#include "cli/run/host/session_turn.h"
 #include "tests/simulation/world.h"
 
 namespace dtool::simulation {
 namespace {
 
-// As in supervised_session.cpp.
-constexpr Time kSoon = 100ms;
-constexpr Time kLongestRest = 1s;
-constexpr Time kForLastWords = 15s;
+constexpr Time kForLastWords = 15s;  // as in supervised_session.cpp
 
 }  // namespace
 
@@ -54,13 +52,7 @@ void SimulatedHost::schedule(Time delay) {
 }
 
 void SimulatedHost::rest() {
-  const bool is_soon =
-      (coordinator_ && coordinator_->is_judging()) || machine_->is_standing_still();
-  Time patience = is_soon ? kSoon : kLongestRest;
-  if (link_) {
-    if (const auto next_try = link_->time_to_next_try(local_time()))
-      patience = std::min(patience, *next_try);
-  }
+  const Time patience = host::patience_of(coordinator(), *machine_, link(), local_time());
   schedule(std::max(patience, Time(1)));
 }
 
@@ -72,15 +64,15 @@ void SimulatedHost::take(Message message) {
 
 void SimulatedHost::turn() {
   if (!has_session()) return;
-  if (world_.now() < frozen_until) return schedule(frozen_until - world_.now());
+  const Time stands_until = std::max(frozen_until, busy_until);
+  if (world_.now() < stands_until) return schedule(stands_until - world_.now());
   if (session_ == Session::guard) return act_for_session();
   act();
   if (machine_->is_over()) {
     const Time now = local_time();
     if (!last_words_end_) last_words_end_ = now + kForLastWords;
     const bool is_through = machine_->came_too_late() || now >= *last_words_end_ ||
-                            (coordinator_ && coordinator_->has_all_gone(now)) ||
-                            (link_ && (link_->is_told() || link_->is_refused(now)));
+                            host::has_said_last_words(coordinator(), link(), now);
     if (is_through) {
       session_ = Session::none;
       world_.tell("h" + std::to_string(place) + ": the session has ended");
@@ -90,7 +82,6 @@ void SimulatedHost::turn() {
   rest();
 }
 
-/// As SupervisedSession::turn.
 void SimulatedHost::act() {
   const Time now = local_time();
   while (!inbox_.empty()) {
@@ -102,18 +93,8 @@ void SimulatedHost::act() {
       heard_ = std::move(decision);
     }
   }
-  if (heard_) machine_->take(*heard_);
-  heard_.reset();
-  if (link_) {
-    if (const auto loss = link_->turn(now)) machine_->take_loss(*loss);
-  }
-  if (coordinator_ && !machine_->is_standing_still()) {
-    if (const auto decision = coordinator_->decide(now)) {
-      world_.decide(*decision);
-      machine_->take(*decision);
-    }
-  }
-  machine_->turn(now);
+  const auto send = [this](const Decision& decision) { world_.decide(decision); };
+  host::take_turn(coordinator(), *machine_, link(), heard_, send, now);
 }
 
 void SimulatedHost::kill_session() {
@@ -127,6 +108,7 @@ void SimulatedHost::kill_session() {
 /// As guard.cpp's act_for_session.
 void SimulatedHost::act_for_session() {
   const Time now = local_time();
+  was_killed = true;
   if (has_mark) return schedule(1s);
   if (place == 0) {
     end_processes();
@@ -135,21 +117,14 @@ void SimulatedHost::act_for_session() {
   }
   if (!link_) {
     link_.emplace(world_, place, settings_, now);
-    Report report = told_.value_or(Report());
-    const bool was_running = report.standing == Standing::running;
-    if (was_running || report.standing == Standing::stopped) {
-      report.code = host::kKilled;
-      report.text = "the session on machine " + std::to_string(place) + " is gone: it was killed";
+    const host::GuardsWords words = host::words_of_guard(place, told_.value_or(Report()));
+    told_ = words.last;
+    if (words.failure) {
+      link_->tell(*words.failure, now);
+      guard_until_ = now + host::kForGuardsFailure;
+    } else {
+      say_guards_last_words(now);
     }
-    if (was_running) report.standing = Standing::failed;
-    guard_is_gone_ = !host::has_failed(report.standing);
-    if (guard_is_gone_) {
-      end_processes();
-      report.standing = Standing::gone;
-    }
-    told_ = report;
-    link_->tell(report, now);
-    guard_until_ = now + (guard_is_gone_ ? 20s : 5s);
   }
   for (const Message& message : inbox_) link_->take(message, now);
   inbox_.clear();
@@ -159,12 +134,15 @@ void SimulatedHost::act_for_session() {
     session_ = Session::none;
     return;
   }
+  say_guards_last_words(now);
+  schedule(100ms);
+}
+
+void SimulatedHost::say_guards_last_words(Time now) {
   guard_is_gone_ = true;
   end_processes();
-  told_->standing = Standing::gone;
   link_->tell(*told_, now);
-  guard_until_ = now + 20s;
-  schedule(100ms);
+  guard_until_ = now + host::kForGuardsLastWords;
 }
 
 void SimulatedHost::kill_all() {
@@ -194,8 +172,12 @@ std::optional<int> SimulatedHost::wait_for_script(Time) {
 
 void SimulatedHost::end_processes() {
   if (script_runs_) {
+    if (walled_until >= kForGood && !has_mark && session_ == Session::whole)
+      world_.breaks("machine " + std::to_string(place) +
+                    ", which machine 0 never answered, ends its script");
     script_runs_ = false;
     script_code_ = 143;
+    busy_until = world_.now() + world_.random(0ms, world_.longest_stop());
     world_.ends(*this, 143, false);
   }
 }
@@ -221,6 +203,7 @@ void SimulatedHost::say(const std::string& line) {
 
 void SimulatedHost::note(const std::string& file, const std::string& line) {
   notes[file] = line;
+  if (file == "supervision" && line == "ok") was_answered = true;
   if (file == "cause") world_.note_cause(*this);
 }
 
@@ -234,7 +217,10 @@ void SimulatedHost::tell(const Report& report) {
   world_.tell("h" + std::to_string(place) + " reports attempt " + std::to_string(report.attempt) +
               ", standing " + std::to_string(static_cast<int>(report.standing)) + " " +
               report.text);
-  if (coordinator_) coordinator_->take(0, report, now);
+  if (coordinator_) {
+    coordinator_->take(0, report, now);
+    world_.hear(0, report);
+  }
   if (link_) link_->tell(report, now);
 }
 

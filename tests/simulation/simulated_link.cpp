@@ -25,6 +25,7 @@ void SimulatedLink::send_report(Time now) {
 
 void SimulatedLink::lose(LinkFault fault, Time now) {
   const bool was_good = connection_ && connection_->is_welcome && connection_->taken > 0;
+  if (connection_) world_.reset(connection_->number);
   connection_.reset();
   is_new_ = report_.has_value();
   state_.lost_connection(fault, was_good, now);

@@ -4,12 +4,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "ssh/host/child.h"
 #include "tests/simulation/world.h"
 
 namespace dtool::simulation {
 namespace {
 
 constexpr Time kEnd = 6000s;  // a run that goes on then goes on for ever
+// Until all machines have connected again with a machine 0 that was cut off.
+constexpr Time kAfterACut = 10s;
 
 }  // namespace
 
@@ -30,18 +33,22 @@ bool World::is_cut(int place, Time time) const {
   return time < hosts_[static_cast<std::size_t>(place)]->cut_until;
 }
 
-/// What is sent while the way is cut arrives a while after it is mended, as TCP tries again.
+/// What is sent while the way is cut arrives a while after it is mended, as TCP tries again: the
+/// messages of a connection at once.
 void World::send(Message message, Towards towards) {
   const int to = towards == Towards::port ? 0 : message.place;
   const Time cut =
       std::max(hosts_[0]->cut_until, hosts_[static_cast<std::size_t>(message.place)]->cut_until);
-  Time time = now_ + random(0ms, scenario_.latency);
+  const SimulatedHost& machine = *hosts_[static_cast<std::size_t>(message.place)];
+  if (now_ < machine.walled_until) return;
+  const Time sent = std::max(now_, towards == Towards::port ? machine.busy_until : now_);
+  Time& last = last_arrival_[{message.connection, towards}];
+  Time time = sent + random(0ms, scenario_.latency);
   if (now_ < cut) {
     if (cut >= kForGood) return;
-    time =
-        cut + random(0ms, std::min<Time>(60s, (cut - now_) / 2)) + random(0ms, scenario_.latency);
+    time += cut - now_;
+    if (last < cut) time += random(0ms, std::min<Time>(60s, (cut - now_) / 2));
   }
-  Time& last = last_arrival_[{message.connection, towards}];
   last = time = std::max(time, last);
   at(time, [this, to, message = std::move(message), towards] {
     SimulatedHost& host = *hosts_[static_cast<std::size_t>(to)];
@@ -67,6 +74,7 @@ void World::deliver_to_port(const Message& message, host::Coordinator& coordinat
   if (!connection || connection->number != message.connection) return;
   ++connection->taken;
   coordinator.take(place, message.report, local);
+  hear(place, message.report);
   Message answer{Message::Kind::answer, place, message.connection};
   answer.taken = connection->taken;
   if (connection->told != decisions_) answer.decision = decision_;
@@ -80,8 +88,23 @@ void World::decide(const Decision& decision) {
        kVerbs[static_cast<int>(decision.verb)] + " " + decision.text);
   decision_ = decision;
   ++decisions_;
-  if (decision.verb == Verb::gather) gathering_since_ = now_;
+  if (decision.cause_place) check_cause(decision);
+  if (decision.verb == Verb::gather) {
+    gathering_since_ = now_;
+    all_answered_at_.reset();
+    const int named = decision.cause_place->machine;
+    const bool is_back = now_ - heard_at_[named] < Time(scenario_.lost_after) / 2;
+    if (decision.text.find(" was lost: ") != std::string::npos && !is_back) heard_.erase(named);
+    if (have_all_answered()) all_answered_at_ = now_;
+    at(now_ + 30s + 16s, [this, number = decisions_] {
+      const SimulatedHost& first = *hosts_[0];
+      if (decisions_ == number && first.has_whole_session() && !first.is_going() &&
+          !first.has_mark && first.frozen_until < gathering_since_)
+        breaks("the next attempt is late");
+    });
+  }
   if (decision.verb == Verb::run) {
+    check_members(decision);
     members_ = decision.places;
     for (const int place : members_) {
       const auto& since = hosts_[static_cast<std::size_t>(place)]->unreachable_since;
@@ -102,7 +125,7 @@ void World::decide(const Decision& decision) {
   for (const int place : members_) {
     const auto& codes = hosts_[static_cast<std::size_t>(place)]->exit_codes;
     const auto code = codes.find(decision.attempt);
-    if (code != codes.end() && code->second != 0)
+    if (code != codes.end() && code->second != 0 && heard_.contains(place))
       breaks("a run counts as done although machine " + std::to_string(place) + " failed");
   }
 }
@@ -113,6 +136,9 @@ void World::begins(const SimulatedHost& host, int attempt, const std::vector<int
   tell("h" + std::to_string(host.place) + " begins attempt " + std::to_string(attempt) + names);
   if (attempt <= attempt_) return;
   attempt_ = attempt;
+  for (const Fault& fault : scenario_.faults) {
+    if (fault.attempt == attempt) at(now_ + fault.at, [this, fault] { happen(fault); });
+  }
   progress_ = stalled_ = 0ms;
   is_program_over_ = false;
   // A machine that was cut off learns by its own clock that it is.
@@ -127,9 +153,7 @@ void World::check_old_attempts(int attempt) {
         now_ < host->frozen_until + Time(scenario_.lost_after) + 20s)
       continue;
     // One that machine 0 never answered goes on by itself: there may be a firewall in between.
-    const auto contact = host->notes.find("supervision");
-    const bool was_answered = host->place == 0 || contact != host->notes.end();
-    if (host->has_mark || !was_answered) continue;
+    if (host->has_mark || (host->place != 0 && !host->was_answered)) continue;
     breaks("machine " + std::to_string(host->place) + " still runs attempt " +
            std::to_string(host->attempt()) + " long after attempt " + std::to_string(attempt) +
            " began");
@@ -139,6 +163,14 @@ void World::check_old_attempts(int attempt) {
 void World::ends(const SimulatedHost& host, int code, bool by_itself) {
   tell("h" + std::to_string(host.place) + ": the script ends with " + std::to_string(code) +
        (by_itself ? "" : ", since it was ended"));
+  if (by_itself && host.walled_until >= kForGood) {
+    // For a decision or an answer, and for the last words.
+    const Time patience = (code == 0 ? 120s : 10s) + 15s + 3s;
+    at(now_ + patience + patience / 500, [this, &host] {
+      if (host.has_whole_session() && !host.has_mark && host.frozen_until == 0s)
+        breaks("machine " + std::to_string(host.place) + ", which is alone, ends late");
+    });
+  }
   if (code == 0 || host.attempt() != attempt_) return;
   is_program_over_ = true;
   // The others lose their peer: most fail, some hang.
@@ -146,8 +178,11 @@ void World::ends(const SimulatedHost& host, int code, bool by_itself) {
   for (const auto& other : hosts_) {
     if (!other->runs() || other->attempt() != attempt || one_in(4)) continue;
     SimulatedHost* victim = other.get();
-    at(now_ + random(20ms, 4s), [victim, attempt] {
-      if (victim->attempt() == attempt) victim->end_script(1, true);
+    const bool is_plain = roots_[attempt].size() == 1 && plain_[attempt].empty() && one_in(12);
+    at(now_ + random(20ms, is_plain ? 200ms : 4s), [this, victim, attempt, is_plain] {
+      if (victim->attempt() != attempt || !victim->runs()) return;
+      if (is_plain) plain_[attempt].push_back(victim->place);
+      victim->end_script(1, !is_plain);
     });
   }
 }
@@ -189,7 +224,7 @@ void World::advance_program() {
 }
 
 /// A failure is found if machine 0 hears of it, or misses the machine.
-void World::note_root(int place, bool can_be_found, bool lasts) {
+void World::note_root(int place, bool can_be_found, bool lasts, int code) {
   const SimulatedHost& host = *hosts_[static_cast<std::size_t>(place)];
   const SimulatedHost& first = *hosts_[0];
   const std::optional<PortConnection>& connection = port_[static_cast<std::size_t>(place)];
@@ -198,7 +233,85 @@ void World::note_root(int place, bool can_be_found, bool lasts) {
       first.listens() && !first.has_mark && now_ >= first.cut_until && now_ >= first.frozen_until;
   roots_[attempt_].push_back(
       {place, can_be_found && is_heard && is_looked_at && host.has_session() && !host.has_mark,
-       lasts});
+       lasts, now_, code});
+}
+
+void World::reset(int connection) {
+  if (one_in(2)) hosts_[0]->drop(connection);
+}
+
+void World::hear(int place, const Report& report) {
+  heard_[place] = report;
+  heard_at_[place] = now_;
+  if (decision_.verb != Verb::gather) return;
+  if (!have_all_answered())
+    all_answered_at_.reset();
+  else if (!all_answered_at_)
+    all_answered_at_ = now_;
+}
+
+/// Whether machine 0 knows of each machine of the attempt that it has stopped, or was lost.
+bool World::have_all_answered() const {
+  return std::ranges::all_of(members_, [this](int place) {
+    const auto report = heard_.find(place);
+    if (report == heard_.end())
+      return decision_.cause_place && decision_.cause_place->machine == place;
+    return report->second.standing == Standing::gone ||
+           (report->second.attempt == decision_.attempt &&
+            report->second.standing == Standing::stopped);
+  });
+}
+
+/// The next attempt begins once all have answered, with all that could.
+void World::check_members(const Decision& decision) {
+  const SimulatedHost& first = *hosts_[0];
+  if (first.has_mark || !first.is_undisturbed()) return;
+  if (all_answered_at_ && now_ - std::max(*all_answered_at_, first.busy_until) > 2s)
+    breaks("the next attempt waits for machines that have answered");
+  for (const int place : members_) {
+    const SimulatedHost& host = *hosts_[static_cast<std::size_t>(place)];
+    if (host.is_undisturbed() && host.has_whole_session() && !host.is_going() && !host.was_killed &&
+        now_ - gathering_since_ >= 29s &&
+        std::ranges::find(decision.places, place) == decision.places.end())
+      breaks("machine " + std::to_string(place) + " is well, and left out");
+  }
+}
+
+/// An attempt ends because of one of its own machines; where a process was killed first, of that.
+void World::check_cause(const Decision& decision) {
+  const int named = decision.cause_place->machine;
+  if (std::ranges::find(members_, named) == members_.end())
+    breaks("an attempt ends because of machine " + std::to_string(named) + ", which is not in it");
+  const auto& roots = roots_[attempt_];
+  const bool lasts = std::ranges::any_of(roots_, [](const auto& each) {
+    return std::ranges::any_of(each.second, [](const Root& root) { return root.lasts; });
+  });
+  if (lasts || decision.attempt != attempt_ || roots.size() != 1 || scenario_.latency > 200ms)
+    return;
+  const Root& root = roots.front();
+  const SimulatedHost& host = *hosts_[static_cast<std::size_t>(root.place)];
+  if (root.code != host::kKilled || !root.can_be_found || !host.is_undisturbed() ||
+      host.busy_until > root.at || hosts_[0]->busy_until > root.at)
+    return;
+  if (named != root.place)
+    breaks("machine " + std::to_string(root.place) + ", where a process was killed, is not named");
+}
+
+/// Machine 0 decides in time once a machine that it hears is gone for good.
+void World::expect_decision(int place) {
+  const auto report = heard_.find(place);
+  const auto is_watching = [this] {
+    const SimulatedHost& first = *hosts_[0];
+    return first.is_undisturbed() && first.has_whole_session() && !first.is_going();
+  };
+  if (place == 0 || report == heard_.end() || report->second.standing != Standing::running ||
+      report->second.attempt != decision_.attempt || decision_.verb != Verb::run ||
+      !hosts_[static_cast<std::size_t>(place)]->is_undisturbed() || !is_watching())
+    return;
+  at(now_ + Time(scenario_.lost_after) + 8s + 2 * scenario_.latency + scenario_.longest_stop,
+     [this, is_watching, number = decisions_] {
+       if (decisions_ == number && is_watching()) breaks("a machine's loss is found late");
+     });
 }
 
 void World::happen(const Fault& fault) {
@@ -210,12 +323,12 @@ void World::happen(const Fault& fault) {
   switch (fault.kind) {
     case Fault::Kind::rank_fails:
       if (!host.runs()) return;
-      note_root(fault.place, true, false);
+      note_root(fault.place, true, false, fault.code);
       host.end_script(fault.code, false);
       break;
     case Fault::Kind::rank_stops:
       if (!host.runs()) return;
-      note_root(fault.place, true, false);
+      note_root(fault.place, !is_program_over_, false);
       is_program_over_ = is_program_over_ || host.attempt() == attempt_;
       host.stop_rank();
       break;
@@ -225,7 +338,8 @@ void World::happen(const Fault& fault) {
       host.kill_session();
       break;
     case Fault::Kind::host_dies:
-      note_root(fault.place, true, true);
+      note_root(fault.place, !is_program_over_, true);
+      expect_decision(fault.place);
       if (host.runs() && host.attempt() == attempt_) is_program_over_ = true;
       host.is_alive = false;
       if (!host.unreachable_since) host.unreachable_since = now_;
@@ -240,6 +354,9 @@ void World::happen(const Fault& fault) {
       host.cut_until = std::max(host.cut_until, until);
       if (until >= kForGood && !host.unreachable_since) host.unreachable_since = now_;
       break;
+    case Fault::Kind::walled_off:
+      if (fault.place != 0) host.walled_until = std::max(host.walled_until, until);
+      break;
   }
 }
 
@@ -252,16 +369,16 @@ void World::note_cause(const SimulatedHost& host) {
   // Of one that lives, and has always been heard, it is never said. Where machine 0 was cut off,
   // at least two such machines tell it so.
   const auto is_well = [](const SimulatedHost& each) {
-    return each.place != 0 && each.has_session() && !each.has_mark && each.cut_until == 0s &&
-           each.frozen_until == 0s;
+    return each.place != 0 && each.has_session() && !each.has_mark && each.is_undisturbed();
   };
   const auto well = std::ranges::count_if(
       members_, [&](int each) { return is_well(*hosts_[static_cast<std::size_t>(each)]); });
   if (place && is_well(*hosts_[static_cast<std::size_t>(place->machine)]) &&
       cause.find("was lost: no sign of life") != std::string::npos &&
-      (host.cut_until == 0s || well > 1))
+      (host.cut_until == 0s || (well > 1 && now_ > host.cut_until + kAfterACut)))
     breaks("machine " + std::to_string(place->machine) + " is well, and taken for lost");
   auto roots = roots_[host.attempt()];
+  if (place && std::ranges::count(plain_[host.attempt()], place->machine) != 0) return;
   for (const auto& [attempt, earlier] : roots_) {
     for (const Root& root : earlier) {
       if (root.lasts && attempt < host.attempt()) roots.push_back({root.place, false, true});
@@ -308,7 +425,9 @@ Outcome World::run() {
     SimulatedHost* each = host.get();
     at(random(0ms, 2s), [each] { each->begin(); });
   }
-  for (const Fault& fault : scenario_.faults) at(fault.at, [this, fault] { happen(fault); });
+  for (const Fault& fault : scenario_.faults) {
+    if (fault.attempt == 0) at(fault.at, [this, fault] { happen(fault); });
+  }
   if (scenario_.kill) {
     const Kill kill = *scenario_.kill;
     for (int place = 0; place < kill.reaches; ++place) {

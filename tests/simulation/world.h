@@ -117,6 +117,15 @@ class SimulatedHost : public host::Effects {
   /// Whether its script runs. A script that has ended and was not reaped does not.
   bool runs() const { return is_alive && script_runs_; }
   bool has_session() const { return is_alive && session_ != Session::none; }
+  /// Nothing has come between it and machine 0 so far.
+  bool is_undisturbed() const {
+    return cut_until == 0s && frozen_until == 0s && walled_until == 0s && !has_mark && is_alive;
+  }
+  bool is_going() const { return told_ && told_->standing == Standing::gone; }
+  bool has_whole_session() const { return is_alive && session_ == Session::whole; }
+  void drop(int connection) {
+    std::erase_if(inbox_, [&](const Message& each) { return each.connection == connection; });
+  }
   bool listens() const { return is_alive && place == 0 && session_ == Session::whole; }
   int attempt() const { return attempt_; }
   void schedule(Time delay);
@@ -125,6 +134,10 @@ class SimulatedHost : public host::Effects {
   bool is_alive = true;
   Time frozen_until{0};
   Time cut_until{0};
+  Time walled_until{0};
+  Time busy_until{0};                     ///< its session, which ends processes
+  bool was_killed = false;                ///< its session
+  bool was_answered = false;              ///< by machine 0
   std::optional<Time> unreachable_since;  ///< for good, or for longer than anybody waits
   bool has_mark = false;
   std::optional<int> recorded;
@@ -136,6 +149,9 @@ class SimulatedHost : public host::Effects {
 
   void act();
   void act_for_session();
+  void say_guards_last_words(Time now);
+  host::Coordinator* coordinator() { return coordinator_ ? &*coordinator_ : nullptr; }
+  SimulatedLink* link() { return link_ ? &*link_ : nullptr; }
   void rest();
 
   World& world_;
@@ -195,6 +211,11 @@ class World {
   void send_to_link(Message message) { send(std::move(message), Towards::link); }
   void deliver_to_port(const Message& message, host::Coordinator& coordinator, Time local);
   void decide(const Decision& decision);
+  /// Machine 0 takes that report.
+  void hear(int place, const Report& report);
+  /// A machine gave up that connection: often what machine 0 has not read of it is lost.
+  void reset(int connection);
+  Time longest_stop() const { return scenario_.longest_stop; }
   void begins(const SimulatedHost& host, int attempt, const std::vector<int>& places);
   void ends(const SimulatedHost& host, int code, bool by_itself);
   void note_cause(const SimulatedHost& host);
@@ -208,14 +229,21 @@ class World {
       return std::pair(other.time, other.number) < std::pair(time, number);
     }
   };
+  /// Something that failed by itself.
   struct Root {
     int place;
     bool can_be_found;
     bool lasts;  ///< beyond the attempt
+    Time at{};
+    int code = 0;  ///< of a rank that failed
   };
 
   void happen(const Fault& fault);
-  void note_root(int place, bool can_be_found, bool lasts);
+  void note_root(int place, bool can_be_found, bool lasts, int code = 0);
+  void expect_decision(int place);
+  void check_cause(const Decision& decision);
+  void check_members(const Decision& decision);
+  bool have_all_answered() const;
   bool is_program_whole() const;
   void advance_program();
   void check_old_attempts(int attempt);
@@ -243,7 +271,12 @@ class World {
   int attempt_ = 0;  ///< the newest that a script has begun
   Time progress_{0};
   Time gathering_since_{0};
-  Time stalled_{0};                         ///< how long the program has not gone on
+  std::optional<Time> all_answered_at_;  ///< in this gathering
+  std::map<int, Report> heard_;          ///< the newest report, by place, that machine 0 took
+  std::map<int, Time> heard_at_;
+  std::map<int, std::vector<int>>
+      plain_;        ///< by attempt: those that failed after others, and do not show it
+  Time stalled_{0};  ///< how long the program has not gone on
   bool is_program_over_ = false;            ///< in this attempt: it has ended, or will never
   std::map<int, std::vector<Root>> roots_;  ///< by attempt
 };

@@ -23,8 +23,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Time kForFailure = 5s;  // the processes left here do not run longer than this
-constexpr Time kForLastWords = 20s;
 // A session writes this before it ends properly, in place of a report.
 constexpr std::string_view kFarewell = "farewell";
 
@@ -60,7 +58,7 @@ void give_way_to_kill() {
   if (const auto limit = find_kill_mark()) pause(*limit);
 }
 
-void act_for_session(const Supervision& settings, Report report) {
+void act_for_session(const Supervision& settings, const Report& report) {
   const auto token = read_token();
   if (settings.place == 0 || !token) {
     end_part({::getpid()});
@@ -68,18 +66,10 @@ void act_for_session(const Supervision& settings, Report report) {
   }
   Watch watch;
   ReportLink link(settings, *token, watch, time_since_boot());
-  const bool was_running = report.standing == Standing::running;
-  if (was_running || report.standing == Standing::stopped) {
-    report.code = kKilled;
-    report.text =
-        "the session on machine " + std::to_string(settings.place) + " is gone: it was killed";
-  }
-  if (was_running) report.standing = Standing::failed;
-  if (has_failed(report.standing)) tell_machine_0(link, watch, report, kForFailure);
+  const GuardsWords words = words_of_guard(settings.place, report);
+  if (words.failure) tell_machine_0(link, watch, *words.failure, kForGuardsFailure);
   end_part({::getpid()});
-  // Else the next attempt would count on this machine.
-  report.standing = Standing::gone;
-  tell_machine_0(link, watch, report, kForLastWords);
+  tell_machine_0(link, watch, words.last, kForGuardsLastWords);
 }
 
 }  // namespace
@@ -120,6 +110,20 @@ void Guard::tell(const Report& report) {
 bool Guard::is_alive() {
   if (pid_ != -1 && ::waitpid(pid_, nullptr, WNOHANG) == pid_) pid_ = -1;
   return pid_ != -1;
+}
+
+GuardsWords words_of_guard(int place, Report report) {
+  const bool was_running = report.standing == Standing::running;
+  if (was_running || report.standing == Standing::stopped) {
+    report.code = kKilled;
+    report.text = "the session on machine " + std::to_string(place) + " is gone: it was killed";
+  }
+  if (was_running) report.standing = Standing::failed;
+  GuardsWords words;
+  if (has_failed(report.standing)) words.failure = report;
+  words.last = report;
+  words.last.standing = Standing::gone;
+  return words;
 }
 
 int run_guard() {

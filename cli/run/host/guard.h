@@ -6,6 +6,9 @@
 
 #include <sys/types.h>
 
+#include <chrono>
+#include <optional>
+
 #include "cli/run/host/report.h"
 #include "ssh/host/files.h"
 
@@ -32,6 +35,18 @@ class Guard {
   pid_t pid_ = -1;
   Descriptor pipe_;
 };
+
+/// What the guard of a session that died tells machine 0.
+struct GuardsWords {
+  std::optional<Report> failure;  ///< before it ends what runs here, if there is something to tell
+  Report last;                    ///< after that; else the next attempt would count on this machine
+};
+
+inline constexpr std::chrono::seconds kForGuardsFailure{5};  ///< what is left here runs no longer
+inline constexpr std::chrono::seconds kForGuardsLastWords{20};
+
+/// `report`: the session's newest. Pure.
+GuardsWords words_of_guard(int place, Report report);
 
 /// The guard's main function, run in the state folder; the session is at the other end of standard
 /// input.

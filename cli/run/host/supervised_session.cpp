@@ -22,6 +22,7 @@
 #include "cli/run/host/rank_logs.h"
 #include "cli/run/host/report_link.h"
 #include "cli/run/host/report_port.h"
+#include "cli/run/host/session_turn.h"
 #include "cli/run/host/watch.h"
 #include "cli/watch/host/log_tail.h"
 #include "ssh/host/files.h"
@@ -37,8 +38,7 @@ using namespace std::chrono_literals;
 constexpr int kNotExecutable = 126;
 constexpr Time kForLastWords = 15s;  // for the last report to be told, or to be heard
 constexpr Time kBetweenPorts = 5s;
-constexpr Time kSoon = 100ms;
-constexpr Time kLongestRest = 1s;
+constexpr Time kBetweenLooks = 1s;  // at the log and the guard
 
 std::string first_word(const std::string& file) {
   const std::string line = read_line(file);
@@ -230,7 +230,7 @@ void SupervisedSession::open_port(Time now) {
 
 /// One that was killed, for want of memory for one, is replaced.
 void SupervisedSession::keep_guard(Time now) {
-  if (!guard_ || now - guarded_at_ < kLongestRest) return;
+  if (!guard_ || now - guarded_at_ < kBetweenLooks) return;
   guarded_at_ = now;
   if (guard_->is_alive() || find_kill()) return;
   guard_ = std::make_unique<Guard>();
@@ -254,44 +254,31 @@ void SupervisedSession::take_events(Time patience) {
 
 /// Handles what has happened.
 void SupervisedSession::turn(Machine& machine) {
-  const bool is_soon = (coordinator_ && coordinator_->is_judging()) || machine.is_standing_still();
-  Time patience = is_soon ? kSoon : kLongestRest;
-  if (reports_.link) {
-    const auto next_try = reports_.link->time_to_next_try(time_since_boot());
-    if (next_try) patience = std::min(patience, *next_try);
-  }
-  take_events(patience);
+  Coordinator* const coordinator = coordinator_ ? &*coordinator_ : nullptr;
+  ReportLink* const link = reports_.link ? &*reports_.link : nullptr;
+  take_events(patience_of(coordinator, machine, link, time_since_boot()));
   const Time now = time_since_boot();
-  if (now - log_noted_at_ >= kLongestRest) {
+  if (now - log_noted_at_ >= kBetweenLooks) {
     log_noted_at_ = now;
     note_log_time(".");
   }
   keep_guard(now);
   open_port(now);
   if (reports_.port) reports_.port->turn(now);
-  if (heard_) machine.take(*heard_);
-  heard_.reset();
-  if (reports_.link) {
-    if (const auto loss = reports_.link->turn(now)) machine.take_loss(*loss);
-  }
-  // A kill that has begun ends the run on all machines: nothing is decided meanwhile.
-  if (coordinator_ && !machine.is_standing_still()) {
-    if (const auto decision = coordinator_->decide(now)) {
-      if (reports_.port) reports_.port->decide(*decision);
-      machine.take(*decision);
-    }
-  }
-  machine.turn(now);
+  const auto send = [this](const Decision& decision) {
+    if (reports_.port) reports_.port->decide(decision);
+  };
+  take_turn(coordinator, machine, link, heard_, send, now);
 }
 
 /// The last report is still to be told, or to be heard.
 void SupervisedSession::say_last_words(Machine& machine) {
   const Time end = time_since_boot() + kForLastWords;
   for (Time now = time_since_boot(); now < end; now = time_since_boot()) {
-    if (coordinator_ && coordinator_->has_all_gone(now)) return;
-    if (reports_.link && reports_.link->is_told()) return;
-    if (!reports_.port && !reports_.link) return;
-    if (reports_.link && reports_.link->is_refused(now)) return;
+    const bool is_heard_by_none = !reports_.port && !reports_.link;
+    if (is_heard_by_none || has_said_last_words(coordinator_ ? &*coordinator_ : nullptr,
+                                                reports_.link ? &*reports_.link : nullptr, now))
+      return;
     turn(machine);
   }
 }

@@ -7,6 +7,9 @@
 
 #include <map>
 
+#include "cli/run/host/guard.h"
+#include "cli/run/host/session_turn.h"
+
 namespace dtool::host {
 namespace {
 
@@ -405,6 +408,62 @@ TEST_F(MachineTest, MachineZeroHearsItself) {
   obey({0, Verb::end, {}, "sick"});
   EXPECT_TRUE(machine_->is_over());
   EXPECT_EQ(host_.files["supervision"], "cannot listen on port 1: it is taken");
+}
+
+/// A way to machine 0 that notes how many reports the machine had made by each turn.
+struct FakeLink {
+  std::optional<std::string> turn(Time) {
+    reports_by_turn.push_back(host->reports.size());
+    return loss;
+  }
+  FakeHost* host;
+  std::optional<std::string> loss = {};
+  std::vector<std::size_t> reports_by_turn = {};
+};
+
+TEST_F(MachineTest, AFailureIsToldBeforeASignOfLife) {
+  begin();
+  FakeLink link{&host_};
+  std::optional<Decision> heard = kFirst;
+  const auto send = [](const Decision&) { FAIL() << "it is not machine 0"; };
+  take_turn(nullptr, *machine_, &link, heard, send, now_);
+  EXPECT_EQ(heard, std::nullopt);
+  host_.script_end = 7;  // while the host was frozen
+  take_turn(nullptr, *machine_, &link, heard, send, now_ + 70s);
+  EXPECT_EQ(link.reports_by_turn, (std::vector<std::size_t>{1, 2}));
+  EXPECT_EQ(host_.reports.back().standing, Standing::failed);
+}
+
+TEST_F(MachineTest, ALossIsActedOnInTheTurnThatFindsIt) {
+  begin();
+  machine_->take(kFirst);
+  FakeLink link{&host_, "machine 0 is silent"};
+  std::optional<Decision> heard;
+  take_turn(
+      nullptr, *machine_, &link, heard, [](const Decision&) {}, now_);
+  EXPECT_TRUE(machine_->is_over());
+}
+
+TEST(WordsOfGuard, AMachineThatRanHasFailedAndThenGoes) {
+  const GuardsWords words = words_of_guard(2, {3, Standing::running, 0, "rank 4 is stopped", 4});
+  const std::string text = "the session on machine 2 is gone: it was killed";
+  EXPECT_EQ(words.failure, (Report{3, Standing::failed, 137, text, 4}));
+  EXPECT_EQ(words.last, (Report{3, Standing::gone, 137, text, 4}));
+}
+
+TEST(WordsOfGuard, AFailureIsToldAsItWas) {
+  const Report mistaken{1, Standing::mistaken, 2, "no such file", 4};
+  const GuardsWords words = words_of_guard(2, mistaken);
+  EXPECT_EQ(words.failure, mistaken);
+  EXPECT_EQ(words.last, (Report{1, Standing::gone, 2, "no such file", 4}));
+}
+
+TEST(WordsOfGuard, AMachineThatHasStoppedOrEndedOnlyGoes) {
+  EXPECT_EQ(words_of_guard(2, {1, Standing::ended}).failure, std::nullopt);
+  EXPECT_EQ(words_of_guard(2, {1, Standing::ended}).last, (Report{1, Standing::gone}));
+  const GuardsWords stopped = words_of_guard(2, {1, Standing::stopped, 143});
+  EXPECT_EQ(stopped.failure, std::nullopt);
+  EXPECT_EQ(stopped.last.code, 137);
 }
 
 }  // namespace
