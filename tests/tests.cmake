@@ -50,6 +50,7 @@ if(DTOOL_TESTS)
     tests/unit/cli/run/host/last_words_test.cpp
     tests/unit/cli/run/host/line_merger_test.cpp
     tests/unit/cli/run/host/machine_test.cpp
+    tests/unit/cli/run/host/port_state_test.cpp
     tests/unit/cli/run/host/python_environment_test.cpp
     tests/unit/cli/run/host/pytorch_test.cpp
     tests/unit/ssh/host/network_test.cpp

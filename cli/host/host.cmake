@@ -25,6 +25,7 @@ set(DTOOL_HOST_SOURCES
   cli/run/host/merging.cpp
   cli/run/host/machine.cpp
   cli/run/host/port_holder.cpp
+  cli/run/host/port_state.cpp
   cli/run/host/python_environment.cpp
   cli/run/host/pytorch.cpp
   cli/run/host/rank.cpp

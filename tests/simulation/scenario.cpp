@@ -87,6 +87,8 @@ Scenario make_scenario(std::uint64_t seed) {
     scenario.faults.push_back(make_fault(dice, scenario, latest));
     Fault& fault = scenario.faults.back();
     if (fault.kind == Fault::Kind::walled_off) continue;
+    if (i > 0 && dice.one_in(4))
+      fault.place = scenario.faults[static_cast<std::size_t>(i - 1)].place;
     if (scenario.max_restarts > 0 && dice.one_in(5)) {
       // What fails as an attempt begins, when the machines hear one decision after another.
       fault.attempt = static_cast<int>(dice.from(1, scenario.max_restarts));

@@ -43,10 +43,10 @@ std::optional<Decision> SimulatedLink::take(const Message& message, Time now) {
     if (report_) send_report(now);
     return std::nullopt;
   }
-  connection_->taken = message.taken;
+  connection_->taken = message.answer.taken;
   connection_->heard = now;
   state_.heard_answer(now);
-  return message.decision;
+  return message.answer.decision;
 }
 
 std::optional<std::string> SimulatedLink::turn(Time now) {

@@ -17,10 +17,7 @@ constexpr Time kAfterACut = 10s;
 }  // namespace
 
 World::World(const Scenario& scenario, Tell tell)
-    : scenario_(scenario),
-      tells_(tell),
-      engine_(scenario.seed),
-      port_(static_cast<std::size_t>(scenario.places)) {
+    : scenario_(scenario), tells_(tell), engine_(scenario.seed) {
   for (int place = 0; place < scenario.places; ++place) {
     const double rate = 1 + (static_cast<double>(engine_() % 2001) - 1000) * 1e-6;
     const Time offset = random(0ms, 1'000'000s);
@@ -61,25 +58,31 @@ void World::send(Message message, Towards towards) {
   });
 }
 
-/// As ReportPort: the newest connection of a machine counts.
+/// As ReportPort: a connection is a guest until a machine has proven itself by its first report.
 void World::deliver_to_port(const Message& message, host::Coordinator& coordinator, Time local) {
   const int place = message.place;
-  std::optional<PortConnection>& connection = port_[static_cast<std::size_t>(place)];
+  const int connection = message.connection;
   if (message.kind == Message::Kind::hello) {
-    if (connection && connection->number > message.connection) return;
-    connection.emplace(PortConnection{message.connection});
-    send_to_link({Message::Kind::welcome, place, message.connection});
+    guests_.insert(connection);
+    send_to_link({Message::Kind::welcome, place, connection});
     return;
   }
-  if (!connection || connection->number != message.connection) return;
-  ++connection->taken;
+  if (guests_.erase(connection) != 0) {
+    const auto old = port_.admit(place, connection);
+    if (old) send_to_link({Message::Kind::refusal, place, *old});
+    places_[connection] = place;
+  }
+  if (!port_.counts(connection)) return;
+  port_.take(connection);
   coordinator.take(place, message.report, local);
   hear(place, message.report);
-  Message answer{Message::Kind::answer, place, message.connection};
-  answer.taken = connection->taken;
-  if (connection->told != decisions_) answer.decision = decision_;
-  connection->told = decisions_;
-  send_to_link(std::move(answer));
+  answer(connection);
+}
+
+void World::answer(int connection) {
+  Message message{Message::Kind::answer, places_.at(connection), connection};
+  message.answer = port_.answer(connection);
+  send_to_link(std::move(message));
 }
 
 void World::decide(const Decision& decision) {
@@ -112,15 +115,8 @@ void World::decide(const Decision& decision) {
         breaks("an attempt begins with machine " + std::to_string(place) + ", which is gone");
     }
   }
-  for (std::size_t place = 0; place < port_.size(); ++place) {
-    std::optional<PortConnection>& connection = port_[place];
-    if (!connection || connection->taken == 0) continue;  // a guest, before its first report
-    connection->told = decisions_;
-    Message answer{Message::Kind::answer, static_cast<int>(place), connection->number};
-    answer.taken = connection->taken;
-    answer.decision = decision_;
-    send_to_link(std::move(answer));
-  }
+  port_.decide(decision);
+  for (const int each : port_.connections()) answer(each);
   if (decision.verb != Verb::done) return;
   for (const int place : members_) {
     const auto& codes = hosts_[static_cast<std::size_t>(place)]->exit_codes;
@@ -178,8 +174,9 @@ void World::ends(const SimulatedHost& host, int code, bool by_itself) {
   for (const auto& other : hosts_) {
     if (!other->runs() || other->attempt() != attempt || one_in(4)) continue;
     SimulatedHost* victim = other.get();
-    const bool is_plain = roots_[attempt].size() == 1 && plain_[attempt].empty() && one_in(12);
-    at(now_ + random(20ms, is_plain ? 200ms : 4s), [this, victim, attempt, is_plain] {
+    const bool is_plain = roots_[attempt].size() == 1 && plain_[attempt].empty() &&
+                          one_in(code == host::kKilled ? 3 : 12);
+    at(now_ + random(20ms, is_plain ? 60ms : 4s), [this, victim, attempt, is_plain] {
       if (victim->attempt() != attempt || !victim->runs()) return;
       if (is_plain) plain_[attempt].push_back(victim->place);
       victim->end_script(1, !is_plain);
@@ -227,8 +224,7 @@ void World::advance_program() {
 void World::note_root(int place, bool can_be_found, bool lasts, int code) {
   const SimulatedHost& host = *hosts_[static_cast<std::size_t>(place)];
   const SimulatedHost& first = *hosts_[0];
-  const std::optional<PortConnection>& connection = port_[static_cast<std::size_t>(place)];
-  const bool is_heard = place == 0 || (connection && connection->taken > 0);
+  const bool is_heard = heard_.contains(place);
   const bool is_looked_at =
       first.listens() && !first.has_mark && now_ >= first.cut_until && now_ >= first.frozen_until;
   roots_[attempt_].push_back(
@@ -360,9 +356,26 @@ void World::happen(const Fault& fault) {
   }
 }
 
+/// A machine that was cut off for a short while, and frozen for any, has not lost machine 0.
+void World::check_loss(const SimulatedHost& host) {
+  Time cut{0};
+  for (const Fault& fault : scenario_.faults) {
+    if (fault.place == host.place && fault.kind == Fault::Kind::host_cut) cut += fault.lasts;
+  }
+  const SimulatedHost& first = *hosts_[0];
+  const Time lost_after = scenario_.lost_after;
+  const std::string own = "machine " + std::to_string(host.place) + " (";
+  const std::string& cause = host.notes.at("cause");
+  if (!cause.starts_with(own) || cause.find("had no answer from machine 0") == std::string::npos ||
+      !first.is_undisturbed() || !first.has_whole_session() || host.walled_until > 0s ||
+      cut > lost_after / 3 || scenario_.longest_stop > lost_after / 3)
+    return;
+  breaks("machine " + std::to_string(host.place) + " was frozen, and takes machine 0 for lost");
+}
+
 void World::note_cause(const SimulatedHost& host) {
   // What a machine says by itself, where it lost machine 0, is no claim about the others.
-  if (host.place != 0) return;
+  if (host.place != 0) return check_loss(host);
   const auto place = host::parse_cause_place(
       host.notes.count(host::kCausePlaceFile) != 0 ? host.notes.at(host::kCausePlaceFile) : "");
   const std::string& cause = host.notes.at("cause");
@@ -375,7 +388,8 @@ void World::note_cause(const SimulatedHost& host) {
       members_, [&](int each) { return is_well(*hosts_[static_cast<std::size_t>(each)]); });
   if (place && is_well(*hosts_[static_cast<std::size_t>(place->machine)]) &&
       cause.find("was lost: no sign of life") != std::string::npos &&
-      (host.cut_until == 0s || (well > 1 && now_ > host.cut_until + kAfterACut)))
+      (host.cut_until == 0s ||
+       (well > 1 && (now_ < host.cut_until || now_ > host.cut_until + kAfterACut))))
     breaks("machine " + std::to_string(place->machine) + " is well, and taken for lost");
   auto roots = roots_[host.attempt()];
   if (place && std::ranges::count(plain_[host.attempt()], place->machine) != 0) return;

@@ -11,6 +11,7 @@
 #include <optional>
 #include <queue>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "cli/run/host/coordinator.h"
 #include "cli/run/host/link_state.h"
 #include "cli/run/host/machine.h"
+#include "cli/run/host/port_state.h"
 #include "tests/simulation/simulated_run.h"
 
 namespace dtool::simulation {
@@ -37,8 +39,7 @@ struct Message {
   int place = 0;  ///< of the machine, for which ends at machine 0
   int connection = 0;
   Report report = {};
-  std::uint64_t taken = 0;
-  std::optional<Decision> decision = {};
+  host::Answer answer = {};
 };
 
 class World;
@@ -177,13 +178,6 @@ class SimulatedHost : public host::Effects {
   std::uint64_t turn_ = 0;  ///< number of the planned turn; others are void
 };
 
-/// Machine 0's connections, as ReportPort has them.
-struct PortConnection {
-  int number = 0;
-  std::uint64_t taken = 0;
-  std::optional<std::uint64_t> told = {};
-};
-
 class World {
  public:
   World(const Scenario& scenario, Tell tell);
@@ -211,6 +205,7 @@ class World {
   void send_to_link(Message message) { send(std::move(message), Towards::link); }
   void deliver_to_port(const Message& message, host::Coordinator& coordinator, Time local);
   void decide(const Decision& decision);
+  void answer(int connection);
   /// Machine 0 takes that report.
   void hear(int place, const Report& report);
   /// A machine gave up that connection: often what machine 0 has not read of it is lost.
@@ -241,6 +236,7 @@ class World {
   void happen(const Fault& fault);
   void note_root(int place, bool can_be_found, bool lasts, int code = 0);
   void expect_decision(int place);
+  void check_loss(const SimulatedHost& host);
   void check_cause(const Decision& decision);
   void check_members(const Decision& decision);
   bool have_all_answered() const;
@@ -263,10 +259,12 @@ class World {
   std::optional<std::string> broken_;
   std::string story_;
   std::vector<std::unique_ptr<SimulatedHost>> hosts_;
-  std::vector<std::optional<PortConnection>> port_;
+  host::PortState port_;
+  std::set<int> guests_;       ///< connections that have said no more than hello
+  std::map<int, int> places_;  ///< of machines, by connection
   std::map<std::pair<int, Towards>, Time> last_arrival_;  ///< by connection
   Decision decision_;
-  std::uint64_t decisions_ = 0;
+  int decisions_ = 0;
   std::vector<int> members_;
   int attempt_ = 0;  ///< the newest that a script has begun
   Time progress_{0};

@@ -43,9 +43,7 @@ void ReportPort::make_room() {
   if (guests_.empty()) {
     const auto first = std::ranges::min_element(
         machines_, {}, [](const auto& each) { return each.second.number; });
-    if (first == machines_.end()) return;
-    descriptors_.erase(first->second.place);
-    machines_.erase(first);
+    if (first != machines_.end()) drop(first->first);
     return;
   }
   std::map<std::string, int> counts;
@@ -119,44 +117,42 @@ void ReportPort::hear_guest(int descriptor, std::vector<PlacedReport>& reports) 
     if (!is_welcome) guests_.erase(at);
     return;
   }
-  // Proven. A connection that this machine had before is of no use any more.
-  Connection connection{std::move(guest.wire), *std::move(guest.channel), *guest.place,
-                        guest.number};
+  // Proven.
+  if (const auto old = state_.admit(*guest.place, descriptor)) machines_.erase(*old);
+  machines_.emplace(descriptor, Connection{std::move(guest.wire), *std::move(guest.channel),
+                                           *guest.place, guest.number});
   guests_.erase(at);
-  if (const auto old = descriptors_.find(connection.place); old != descriptors_.end())
-    machines_.erase(old->second);
-  descriptors_[connection.place] = descriptor;
-  if (take_frames(connection, std::move(body), reports)) {
-    machines_.emplace(descriptor, std::move(connection));
-  } else {
-    descriptors_.erase(connection.place);
-  }
+  if (!take_frames(descriptor, std::move(body), reports)) drop(descriptor);
+}
+
+void ReportPort::drop(int descriptor) {
+  state_.drop(descriptor);
+  machines_.erase(descriptor);
 }
 
 /// Takes a frame and those after it. False if the connection is of no use any more.
-bool ReportPort::take_frames(Connection& connection, std::optional<std::string> body,
+bool ReportPort::take_frames(int descriptor, std::optional<std::string> body,
                              std::vector<PlacedReport>& reports) {
+  Connection& connection = machines_.at(descriptor);
   try {
     for (; body; body = connection.channel.next()) {
       reports.push_back({connection.place, parse_report(*body)});
-      ++connection.taken;
+      state_.take(descriptor);
     }
   } catch (const BadMessage&) {
     return false;
   }
-  return answer(connection);
+  return answer(descriptor);
 }
 
-bool ReportPort::answer(Connection& connection) {
-  Answer answer{connection.taken, std::nullopt};
-  if (connection.told != decisions_) answer.decision = decision_;
-  connection.told = decisions_;
-  return connection.wire.write(connection.channel.seal(to_bytes(answer)), kMostUnsent);
+bool ReportPort::answer(int descriptor) {
+  Connection& connection = machines_.at(descriptor);
+  const std::string bytes = to_bytes(state_.answer(descriptor));
+  return connection.wire.write(connection.channel.seal(bytes), kMostUnsent);
 }
 
 void ReportPort::hear_machine(int descriptor, std::vector<PlacedReport>& reports) {
-  const auto at = machines_.find(descriptor);
-  Connection& connection = at->second;
+  Connection& connection = machines_.at(descriptor);
   std::string bytes;
   const Wire::Read read = connection.wire.read(bytes, std::size_t{64} << 10U);
   bool is_of_use = read != Wire::Read::closed && connection.wire.flush();
@@ -164,14 +160,12 @@ void ReportPort::hear_machine(int descriptor, std::vector<PlacedReport>& reports
     connection.channel.add(bytes);
     try {
       auto body = connection.channel.next();
-      if (body) is_of_use = take_frames(connection, std::move(body), reports);
+      if (body) is_of_use = take_frames(descriptor, std::move(body), reports);
     } catch (const BadMessage&) {
       is_of_use = false;
     }
   }
-  if (is_of_use) return;
-  descriptors_.erase(connection.place);
-  machines_.erase(at);
+  if (!is_of_use) drop(descriptor);
 }
 
 std::vector<PlacedReport> ReportPort::take(int descriptor, Time now) {
@@ -189,13 +183,9 @@ std::vector<PlacedReport> ReportPort::take(int descriptor, Time now) {
 }
 
 void ReportPort::decide(const Decision& decision) {
-  decision_ = decision;
-  ++decisions_;
-  for (auto each = machines_.begin(); each != machines_.end();) {
-    const auto at = each++;
-    if (answer(at->second)) continue;
-    descriptors_.erase(at->second.place);
-    machines_.erase(at);
+  state_.decide(decision);
+  for (const int each : state_.connections()) {
+    if (!answer(each)) drop(each);
   }
 }
 

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/run/host/port_state.h"
 #include "cli/run/host/report.h"
 #include "cli/run/host/watch.h"
 #include "cli/run/host/wire.h"
@@ -65,8 +66,6 @@ class ReportPort {
     Channel channel;
     int place;
     std::uint64_t number;
-    std::uint64_t taken = 0;
-    std::optional<std::uint64_t> told = {};  ///< number of the decision that it was sent
   };
 
   std::vector<int> let_in(Time now);
@@ -74,9 +73,10 @@ class ReportPort {
   void hear_guest(int descriptor, std::vector<PlacedReport>& reports);
   bool greet(Guest& guest);
   void hear_machine(int descriptor, std::vector<PlacedReport>& reports);
-  bool take_frames(Connection& connection, std::optional<std::string> body,
+  bool take_frames(int descriptor, std::optional<std::string> body,
                    std::vector<PlacedReport>& reports);
-  bool answer(Connection& connection);
+  bool answer(int descriptor);
+  void drop(int descriptor);
 
   Descriptor listener_;
   int places_;
@@ -84,10 +84,8 @@ class ReportPort {
   Watch& watch_;
   std::map<int, Guest> guests_;         ///< by descriptor
   std::map<int, Connection> machines_;  ///< likewise
-  std::map<int, int> descriptors_;      ///< of the machines, by place
+  PortState state_;                     ///< of the machines' connections, likewise
   std::uint64_t last_number_ = 0;
-  Decision decision_ = {};
-  std::uint64_t decisions_ = 0;
 };
 
 }  // namespace dtool::host
