@@ -29,7 +29,7 @@ Fault make_fault(Dice& dice, const Scenario& scenario, Time latest) {
       dice.one_in(16) ? Fault::Kind::walled_off : static_cast<Fault::Kind>(dice.from(0, 5));
   fault.place = static_cast<int>(dice.from(0, scenario.places - 1));
   fault.at = dice.between(0s, latest);
-  fault.code = dice.one_in(4) ? 137 : static_cast<int>(dice.from(1, 3));
+  fault.code = dice.one_in(2) ? 137 : static_cast<int>(dice.from(1, 3));
   // Around the limits that matter: of one turn, of signs of life, of a loss.
   const Time lost = scenario.lost_after;
   const Time lengths[] = {100ms,     1s,   5s,        5001ms,   lost / 3,

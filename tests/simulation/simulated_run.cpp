@@ -176,7 +176,7 @@ void World::ends(const SimulatedHost& host, int code, bool by_itself) {
     SimulatedHost* victim = other.get();
     const bool is_plain = roots_[attempt].size() == 1 && plain_[attempt].empty() &&
                           one_in(code == host::kKilled ? 3 : 12);
-    at(now_ + random(20ms, is_plain ? 60ms : 4s), [this, victim, attempt, is_plain] {
+    at(now_ + (is_plain ? random(1ms, 20ms) : random(20ms, 4s)), [this, victim, attempt, is_plain] {
       if (victim->attempt() != attempt || !victim->runs()) return;
       if (is_plain) plain_[attempt].push_back(victim->place);
       victim->end_script(1, !is_plain);
@@ -324,7 +324,7 @@ void World::happen(const Fault& fault) {
       break;
     case Fault::Kind::rank_stops:
       if (!host.runs()) return;
-      note_root(fault.place, !is_program_over_, false);
+      note_root(fault.place, false, false);  // it is noticed if its script goes on for a second
       is_program_over_ = is_program_over_ || host.attempt() == attempt_;
       host.stop_rank();
       break;
@@ -409,7 +409,7 @@ void World::note_cause(const SimulatedHost& host) {
   // What comes late on a slow link was true when it was sent.
   if (scenario_.latency > 500ms) return;
   // Where the first failure could not be found, another one is taken for it.
-  if (std::ranges::none_of(roots, [](const Root& root) { return root.can_be_found; })) return;
+  if (!roots.front().can_be_found) return;
   breaks("the cause is said to be on machine " + std::to_string(place->machine) +
          ", where nothing failed first");
 }
