@@ -295,14 +295,15 @@ void World::check_cause(const Decision& decision) {
 
 /// Machine 0 decides in time once a machine that it hears is gone for good.
 void World::expect_decision(int place) {
+  const SimulatedHost& host = *hosts_[static_cast<std::size_t>(place)];
   const auto report = heard_.find(place);
   const auto is_watching = [this] {
     const SimulatedHost& first = *hosts_[0];
     return first.is_undisturbed() && first.has_whole_session() && !first.is_going();
   };
   if (place == 0 || report == heard_.end() || report->second.standing != Standing::running ||
-      report->second.attempt != decision_.attempt || decision_.verb != Verb::run ||
-      !hosts_[static_cast<std::size_t>(place)]->is_undisturbed() || !is_watching())
+      report->second.attempt != decision_.attempt || decision_.verb != Verb::run || !host.runs() ||
+      !host.is_undisturbed() || !is_watching())
     return;
   at(now_ + Time(scenario_.lost_after) + 8s + 2 * scenario_.latency + scenario_.longest_stop,
      [this, is_watching, number = decisions_] {
@@ -366,9 +367,14 @@ void World::check_loss(const SimulatedHost& host) {
   const Time lost_after = scenario_.lost_after;
   const std::string own = "machine " + std::to_string(host.place) + " (";
   const std::string& cause = host.notes.at("cause");
-  if (!cause.starts_with(own) || cause.find("had no answer from machine 0") == std::string::npos ||
-      !first.is_undisturbed() || !first.has_whole_session() || host.walled_until > 0s ||
-      cut > lost_after / 3 || scenario_.longest_stop > lost_after / 3)
+  const bool is_silence =
+      cause.starts_with(own) && cause.find("had no answer from machine 0") != std::string::npos;
+  const bool is_refusal = cause.starts_with("nothing listens") && !first.listens();
+  if ((is_silence || is_refusal) && host.has_ended_well())
+    breaks("machine " + std::to_string(host.place) +
+           " ended well, and says that it lost machine 0");
+  if (!is_silence || !first.is_undisturbed() || !first.has_whole_session() ||
+      host.walled_until > 0s || cut > lost_after / 3 || scenario_.longest_stop > lost_after / 3)
     return;
   breaks("machine " + std::to_string(host.place) + " was frozen, and takes machine 0 for lost");
 }

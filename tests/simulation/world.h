@@ -122,6 +122,7 @@ class SimulatedHost : public host::Effects {
   bool is_undisturbed() const {
     return cut_until == 0s && frozen_until == 0s && walled_until == 0s && !has_mark && is_alive;
   }
+  bool has_ended_well() const { return told_ && told_->standing == Standing::ended; }
   bool is_going() const { return told_ && told_->standing == Standing::gone; }
   bool has_whole_session() const { return is_alive && session_ == Session::whole; }
   void drop(int connection) {
