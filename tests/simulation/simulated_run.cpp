@@ -386,12 +386,13 @@ void World::note_cause(const SimulatedHost& host) {
       host.notes.count(host::kCausePlaceFile) != 0 ? host.notes.at(host::kCausePlaceFile) : "");
   const std::string& cause = host.notes.at("cause");
   // Of one that lives, and has always been heard, it is never said. Where machine 0 was cut off,
-  // at least two such machines tell it so.
+  // at least two such machines that it had heard tell it so.
   const auto is_well = [](const SimulatedHost& each) {
     return each.place != 0 && each.has_session() && !each.has_mark && each.is_undisturbed();
   };
-  const auto well = std::ranges::count_if(
-      members_, [&](int each) { return is_well(*hosts_[static_cast<std::size_t>(each)]); });
+  const auto well = std::ranges::count_if(members_, [&](int each) {
+    return heard_.contains(each) && is_well(*hosts_[static_cast<std::size_t>(each)]);
+  });
   if (place && is_well(*hosts_[static_cast<std::size_t>(place->machine)]) &&
       cause.find("was lost: no sign of life") != std::string::npos &&
       (host.cut_until == 0s ||
