@@ -161,8 +161,10 @@ TEST(Members, AStrikeFromWithinTheRunEndsItsOthersButNotThoseAboveIt) {
       "sleep 60 & sleeper=$!; \"$0\" --gtest_also_run_disabled_tests "
       "--gtest_filter=Members.DISABLED_StrikesFromWithinItsRun >/dev/null || exit 1; "
       "wait $sleeper; echo \"$?\"";
-  const ChildResult struck = run_program(
-      {"env", "DTOOL_RUN_ID=" + run_id, "bash", "-c", above, self}, std::chrono::seconds(50));
+  const ChildResult struck =
+      run_program({"env", "-u", "GTEST_TOTAL_SHARDS", "-u", "GTEST_SHARD_INDEX",
+                   "DTOOL_RUN_ID=" + run_id, "bash", "-c", above, self},
+                  std::chrono::seconds(50));
   EXPECT_EQ(struck.exit_code, 0);
   EXPECT_EQ(struck.out, "137\n");
 }
