@@ -78,7 +78,7 @@ __attribute__((target("sha,sse4.1"))) void add_block_by_instructions(
 void Sha256::add_block(const std::uint8_t* block) {
 #ifdef __x86_64__
   static const bool is_fast = has_instructions();
-  if (is_fast) return add_block_by_instructions(state_, block);
+  if (is_fast && way_ == Way::fastest) return add_block_by_instructions(state_, block);
 #endif
   std::array<std::uint32_t, 64> w;
   for (std::size_t i = 0; i < 16; ++i)

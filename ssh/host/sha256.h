@@ -15,6 +15,11 @@ using Digest = std::array<std::uint8_t, 32>;
 /// The SHA-256 of bytes that come in pieces.
 class Sha256 {
  public:
+  /// `plain` leaves out the processor's own instructions for it.
+  enum class Way { fastest, plain };
+  Sha256() = default;
+  explicit Sha256(Way way) : way_(way) {}
+
   void add(std::string_view bytes);
   /// The digest of all bytes that were added. The object must not be used after it.
   Digest finish();
@@ -31,6 +36,7 @@ class Sha256 {
                                       0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
   std::array<std::uint8_t, 64> block_{};
   std::uint64_t size_ = 0;
+  Way way_ = Way::fastest;
 };
 
 Digest sha256(std::string_view bytes);

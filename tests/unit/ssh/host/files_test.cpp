@@ -2,7 +2,14 @@
 // What dtool-host says of files and disks.
 #include "ssh/host/files.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <array>
+#include <cerrno>
+
+#include "tests/unit/temporary_folder.h"
 
 namespace dtool::host {
 namespace {
@@ -45,6 +52,45 @@ TEST(WriteWithHoles, WhatWasThereIsWrittenOver) {
   end_hole(file.get());
   EXPECT_TRUE(read_file(path).value() == std::string(10'000, '\0') + std::string(10'000, 'x'));
   ::unlink(path.c_str());
+}
+
+TEST(MakeFolder, IsTrueOnlyIfTheFolderIsThereThen) {
+  const tests::TemporaryFolder scratch;
+  const std::string base = scratch.path().native();
+  EXPECT_TRUE(make_folder(base + "/new"));
+  EXPECT_TRUE(is_folder(base + "/new"));
+  EXPECT_TRUE(make_folder(base + "/new"));
+  EXPECT_FALSE(make_folder(base + "/missing/new"));
+  EXPECT_EQ(errno, ENOENT);
+  scratch.write("file", "");
+  EXPECT_FALSE(make_folder(base + "/file"));
+  EXPECT_EQ(errno, ENOTDIR);
+  EXPECT_TRUE(make_folders(base + "/missing/one/two"));
+  EXPECT_TRUE(is_folder(base + "/missing/one/two"));
+  EXPECT_FALSE(make_folders(base + "/file/one"));
+}
+
+TEST(IsNewer, ComparesTimesToTheNanosecond) {
+  const tests::TemporaryFolder scratch;
+  const std::string one = (scratch.path() / "one").native();
+  const std::string two = (scratch.path() / "two").native();
+  EXPECT_FALSE(is_newer(one, two));
+  scratch.write("one", "");
+  EXPECT_TRUE(is_newer(one, two));
+  EXPECT_FALSE(is_newer(two, one));
+  scratch.write("two", "");
+  const auto dated = [](const std::string& path, time_t seconds, long nanoseconds) {
+    const std::array<timespec, 2> times{timespec{seconds, nanoseconds}, {seconds, nanoseconds}};
+    ASSERT_EQ(::utimensat(AT_FDCWD, path.c_str(), times.data(), 0), 0);
+  };
+  dated(one, 1000, 5);
+  dated(two, 1000, 5);
+  EXPECT_FALSE(is_newer(one, two));
+  dated(one, 1000, 6);
+  EXPECT_TRUE(is_newer(one, two));
+  EXPECT_FALSE(is_newer(two, one));
+  dated(two, 1001, 0);
+  EXPECT_TRUE(is_newer(two, one));
 }
 
 TEST(FreeBytes, BlocksThatAreKeptForRootAreNotFree) {

@@ -60,6 +60,22 @@ TEST_F(Kill, SaysThatItsMarkCannotBeWritten) {
   EXPECT_EQ(kill().unmarked, folder.path() / "run" / "machine0");
 }
 
+TEST_F(Kill, HandsOnWhatTheSchedulersEndOfTheJobAnswers) {
+  folder.write("run/machine0/end",
+               "answer cancelled \"job of $run_id\"\nanswer job_left nodes\n"
+               "answer vouched_for slurm\nanswer other words\n");
+  const KillReply reply = kill();
+  EXPECT_EQ(reply.cancelled, "job of " + run_id);
+  EXPECT_EQ(reply.job_left, "nodes");
+  EXPECT_EQ(reply.vouched_for, "slurm");
+}
+
+TEST_F(Kill, SaysWhenTheSchedulersEndOfTheJobFails) {
+  folder.write("run/machine0/end", "kill -9 $$\n");
+  const KillReply reply = kill();
+  EXPECT_EQ(reply.cancelled + reply.vouched_for, "");
+}
+
 TEST_F(Kill, EndsByTermWhatAnswersItAndByKillWhatDoesNot) {
   for (const bool answers : {true, false}) {
     start(answers ? ":" : "trap : TERM");

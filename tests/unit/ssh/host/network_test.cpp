@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <net/if.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -136,6 +137,26 @@ TEST_F(ListenerOnLoopback, OfTwoTheSecondSaysWhyNot) {
   const ListenReply second = listen_for_trial({"127.0.0.1", port_, kToken, 2, 20});
   EXPECT_EQ(second.pid, 0);
   EXPECT_EQ(second.fault, "Address already in use");
+}
+
+TEST(ParseAddress, ReadsBothFamiliesWithTheirPortAndInterface) {
+  const Address four = parse_address("192.0.2.7", 4711);
+  const auto& in = reinterpret_cast<const sockaddr_in&>(four.bytes);
+  EXPECT_EQ(four.size, sizeof in);
+  EXPECT_EQ(in.sin_family, AF_INET);
+  EXPECT_EQ(ntohl(in.sin_addr.s_addr), 0xc0000207U);
+  EXPECT_EQ(ntohs(in.sin_port), 4711);
+  const Address six = parse_address("fe80::1%lo", 4711);
+  const auto& in6 = reinterpret_cast<const sockaddr_in6&>(six.bytes);
+  EXPECT_EQ(six.size, sizeof in6);
+  EXPECT_EQ(in6.sin6_family, AF_INET6);
+  EXPECT_EQ(in6.sin6_addr.s6_addr[0], 0xfe);
+  EXPECT_EQ(in6.sin6_addr.s6_addr[15], 1);
+  EXPECT_EQ(ntohs(in6.sin6_port), 4711);
+  EXPECT_EQ(in6.sin6_scope_id, ::if_nametoindex("lo"));
+  EXPECT_NE(in6.sin6_scope_id, 0U);
+  for (const char* wrong : {"", "name", "192.0.2", "fe80::1::2"})
+    EXPECT_EQ(parse_address(wrong, 1).size, 0U) << wrong;
 }
 
 TEST(ReachForTrial, SaysWhyNothingWasReached) {

@@ -15,6 +15,20 @@ TEST(HostSha256, IsAsFips180Says) {
             "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
+TEST(HostSha256, IsTheSameWithoutTheProcessorsInstructionsForIt) {
+  std::string text;
+  for (int i = 0; i < 1000; ++i) text += static_cast<char>(i * i % 251);
+  for (const std::size_t size : {0UL, 3UL, 55UL, 56UL, 64UL, 1000UL}) {
+    Sha256 plain(Sha256::Way::plain);
+    plain.add(text.substr(0, size));
+    EXPECT_EQ(plain.finish(), sha256(text.substr(0, size))) << size;
+  }
+  Sha256 plain(Sha256::Way::plain);
+  plain.add("abc");
+  EXPECT_EQ(to_hex(plain.finish()),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
 TEST(HostSha256, DoesNotDependOnThePieces) {
   const std::string text(200, 'x');
   for (std::size_t size = 1; size <= text.size(); ++size) {

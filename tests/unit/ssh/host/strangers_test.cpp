@@ -76,6 +76,17 @@ TEST_F(StrangersTest, ALinkAndWhereItLeadsAreOnTheWay) {
   EXPECT_EQ(found("round/x"), "");
 }
 
+TEST_F(StrangersTest, AsManyLinksAsTheKernelFollowsAreFollowed) {
+  folder("anns", 0755, kAnn);
+  std::string before = "anns";
+  for (int i = 1; i <= 40; ++i) {
+    const std::string name = "link" + std::to_string(i);
+    link(name, before);
+    before = name;
+  }
+  EXPECT_EQ(found(before, Strangers::all), "anns");
+}
+
 TEST_F(StrangersTest, WhomRootLetInIsNoStrangerThere) {
   folder("group", 0770, kAnn);
   folder("group/anns", 0755, kAnn);
