@@ -114,7 +114,15 @@ fs::path path_of(const fs::path& folder, std::string_view run_id) {
 
 fs::path write(const fs::path& folder, const Killfile& killfile) {
   const fs::path file = path_of(folder, killfile.run_id);
-  write_whole(file, to_text(killfile));
+  const bool is_new = !fs::exists(file);
+  try {
+    write_whole(file, to_text(killfile));
+  } catch (const std::system_error&) {
+    // It may have its name already, where only the folder could not be flushed.
+    std::error_code ignored;
+    if (is_new) fs::remove(file, ignored);
+    throw;
+  }
   remove_old_halves(folder);
   return file;
 }

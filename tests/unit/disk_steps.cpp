@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <climits>
 #include <mutex>
 #include <optional>
@@ -16,6 +17,7 @@ namespace {
 
 std::mutex mutex;
 std::optional<std::vector<std::string>> steps;
+std::optional<std::string> unflushable;
 
 void note(const std::string& what, const std::string& path) {
   const std::lock_guard lock(mutex);
@@ -27,6 +29,11 @@ std::string path_of(int descriptor) {
   const auto link = "/proc/self/fd/" + std::to_string(descriptor);
   const ssize_t size = ::readlink(link.c_str(), path.data(), path.size());
   return size < 0 ? "" : std::string(path.data(), static_cast<std::size_t>(size));
+}
+
+bool can_flush(const std::string& path) {
+  const std::lock_guard lock(mutex);
+  return !unflushable || !path.ends_with(*unflushable);
 }
 
 bool is_step(const std::string& step, const std::string& begin, const std::string& ending) {
@@ -43,6 +50,7 @@ DiskSteps::DiskSteps() {
 DiskSteps::~DiskSteps() {
   const std::lock_guard lock(mutex);
   steps.reset();
+  unflushable.reset();
 }
 
 bool DiskSteps::are_flushed_before(const std::string& file, const std::string& later,
@@ -62,13 +70,24 @@ std::string DiskSteps::text() const {
   return text;
 }
 
+void DiskSteps::fail_flushes_of(const std::string& ending) {
+  const std::lock_guard lock(mutex);
+  unflushable = ending;
+}
+
 }  // namespace dtool::tests
 
+using dtool::tests::can_flush;
 using dtool::tests::note;
 using dtool::tests::path_of;
 
 extern "C" int fsync(int descriptor) {
-  note("flush ", path_of(descriptor));
+  const std::string path = path_of(descriptor);
+  note("flush ", path);
+  if (!can_flush(path)) {
+    errno = EIO;
+    return -1;
+  }
   return static_cast<int>(::syscall(SYS_fsync, descriptor));
 }
 

@@ -22,6 +22,9 @@ class DiskSteps {
   bool are_flushed_before(const std::string& file, const std::string& later,
                           const std::string& ending) const;
   std::string text() const;
+
+  /// From now on fsync of a file or folder whose path ends so fails with EIO.
+  void fail_flushes_of(const std::string& ending);
 };
 
 }  // namespace dtool::tests

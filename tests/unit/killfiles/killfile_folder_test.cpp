@@ -4,8 +4,10 @@
 #include <sys/stat.h>
 
 #include <chrono>
+#include <system_error>
 
 #include "killfiles/killfile.h"
+#include "tests/unit/disk_steps.h"
 #include "tests/unit/fault.h"
 #include "tests/unit/temporary_folder.h"
 
@@ -57,6 +59,16 @@ TEST_F(KillfileFolderTest, HalvesThatKilledLaunchersLeftGoAfterADay) {
   EXPECT_TRUE(is_there(".being_written.killfile.abc123"));
   EXPECT_TRUE(is_there(".notes"));
   EXPECT_TRUE(is_there("old.killfile"));
+}
+
+TEST_F(KillfileFolderTest, ARunThatCouldNotBeRecordedHasNoKillfileThoughItWasRenamed) {
+  const auto kept = record("kept", "");
+  tests::DiskSteps steps;
+  steps.fail_flushes_of("/.dtool");
+  EXPECT_THROW(record("new", ""), std::system_error);
+  EXPECT_FALSE(std::filesystem::exists(path_of(folder(), "new")));
+  EXPECT_THROW(record("kept", ""), std::system_error);
+  EXPECT_TRUE(std::filesystem::exists(kept));
 }
 
 TEST_F(KillfileFolderTest, RefusesAPathForWhatIsNoRunId) {
