@@ -67,7 +67,8 @@ TEST(StrictTable, DotsAndBracketsInStringsAndListsAreNoDepth) {
   EXPECT_EQ(root.text("b"), dots);
   EXPECT_EQ(root.numbers("e").value().size(), 500U);
   EXPECT_EQ(root.tables("f").value().size(), 500U);
-  EXPECT_EQ(table(times("a.", 63) + "a = 1\n").keys().size(), 1U);
+  EXPECT_EQ(table(times("a.", 64) + "a = 1\n").keys().size(), 1U);
+  EXPECT_NE(fault_of([&] { table(times("a.", 65) + "a = 1\n"); }), "");
 }
 
 TEST(StrictTable, NamesLineAndColumnOfAWrongType) {

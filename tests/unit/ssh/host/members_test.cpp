@@ -169,6 +169,21 @@ TEST(Members, AStrikeFromWithinTheRunEndsItsOthersButNotThoseAboveIt) {
   EXPECT_EQ(struck.out, "137\n");
 }
 
+TEST(Members, AStrikeGoesByAProcessWhoseRunIdIsEmpty) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::execlp("env", "env", "DTOOL_RUN_ID=", "sleep", "60", nullptr);
+    ::_exit(127);
+  }
+  for (int i = 0; i < 1000 && read_run_mark(pid).run_id != ""; ++i) ::usleep(10'000);
+  EXPECT_EQ(read_run_mark(pid).run_id, "");
+  MemberFinder(run_of("strike_" + std::to_string(::getpid()))).strike();
+  send_to({.pid = pid, .start = find_process(pid).value().start}, SIGTERM);
+  int status = 0;
+  ASSERT_EQ(::waitpid(pid, &status, 0), pid);
+  EXPECT_EQ(WTERMSIG(status), SIGTERM);
+}
+
 TEST(Members, OfAnotherUserNeedMoreThanTheId) {
   Host host;
   host.add(kOne, 0, kOne, "x_1");
