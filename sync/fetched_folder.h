@@ -15,7 +15,12 @@ inline constexpr const char* kFetchedMark = ".gitignore";
 /// The run whose outputs were fetched into the folder; nothing if it has no mark.
 std::optional<std::string> fetched_run(const std::filesystem::path& folder);
 
-/// Marks an existing folder. Throws std::runtime_error naming the file that cannot be written.
+/// Whether the folder has nothing but the beginning of this run's mark, which a fetch that was
+/// killed, or met a full disk, leaves; also an empty file.
+bool has_only_half_a_mark(const std::filesystem::path& folder, const std::string& run_id);
+
+/// Marks an existing folder, unless it has this run's mark. Throws std::runtime_error naming the
+/// file that cannot be written.
 void mark_fetched(const std::filesystem::path& folder, const std::string& run_id);
 
 /// Takes the folder away if it has nothing but the mark.

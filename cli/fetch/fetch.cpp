@@ -31,7 +31,9 @@ namespace fs = std::filesystem;
 void require_own_folder(const fs::path& folder, const std::string& run_id) {
   const auto other = tree_sync::fetched_run(folder);
   std::error_code fault;
-  if (other == run_id || !fs::exists(folder) || fs::is_empty(folder, fault)) return;
+  if (other == run_id || !fs::exists(folder) || fs::is_empty(folder, fault) ||
+      tree_sync::has_only_half_a_mark(folder, run_id))
+    return;
   const std::string hint = fmt::format("name another folder: dtool fetch {} {}", run_id,
                                        (folder.parent_path().parent_path() / run_id).string());
   if (other)

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "sync/tree.h"
 #include "tests/unit/git.h"
 #include "tests/unit/temporary_folder.h"
@@ -46,6 +48,25 @@ TEST_F(FetchedFolder, NamesTheRunWhoseOutputsItHas) {
   EXPECT_EQ(fetched_run(here_ / "results"), std::nullopt);
   folder_.write("results/.gitignore", "# dtool fetched the outputs of the run x\n");
   EXPECT_EQ(fetched_run(here_ / "results"), std::nullopt) << "a person's own";
+}
+
+TEST_F(FetchedFolder, WithHalfAMarkAloneIsTheRunsThatWasToBeFetched) {
+  folder_.write("cut/.gitignore", "# dtool fetched the outputs of the run dig");
+  folder_.write("empty/.gitignore", "");
+  EXPECT_TRUE(has_only_half_a_mark(here_ / "cut", "digits_2026"));
+  EXPECT_TRUE(has_only_half_a_mark(here_ / "empty", "digits_2026"));
+  EXPECT_FALSE(has_only_half_a_mark(here_ / "cut", "mnist_2026"));
+  folder_.write("empty/model.pt", "a person's own");
+  EXPECT_FALSE(has_only_half_a_mark(here_ / "empty", "digits_2026"));
+  EXPECT_FALSE(has_only_half_a_mark(here_ / "none", "digits_2026"));
+}
+
+TEST_F(FetchedFolder, KeepsItsMarkWhereItIsMarkedAgain) {
+  const fs::path mark = here_ / "results/machine0/.gitignore";
+  const auto before = fs::last_write_time(mark) - std::chrono::hours(1);
+  fs::last_write_time(mark, before);
+  mark_fetched(here_ / "results/machine0", "digits_2026");
+  EXPECT_EQ(fs::last_write_time(mark), before) << "it was written again, and could be cut short";
 }
 
 TEST_F(FetchedFolder, IsNoCode) {
