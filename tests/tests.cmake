@@ -415,6 +415,7 @@ if(DTOOL_TESTS)
       a_container_holds_a_run_and_kill_empties_it
       a_ddp_script_in_python_runs_unchanged
       a_bad_network_slows_and_loses_nothing
+      a_call_that_fails_breaks_no_promise
       a_failed_run_names_one_cause
       a_failed_run_starts_again
       a_failure_on_one_machine_ends_the_others
