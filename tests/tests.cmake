@@ -250,7 +250,7 @@ endif()
 # ---- tests/check_sources: what no compiler checks, one test a check
 if(DTOOL_TESTS)
   foreach(check includes terminal library_types co_await layout shell words cut_comments opening_comments licenses contents
-      doc_paths)
+      doc_paths past_faults)
     add_test(NAME sources.${check} COMMAND ${PROJECT_SOURCE_DIR}/tests/check_sources ${check})
   endforeach()
   add_test(NAME sources.checks_can_fail COMMAND ${PROJECT_SOURCE_DIR}/tests/check_sources_can_fail)
@@ -263,7 +263,7 @@ if(DTOOL_TESTS)
     PROPERTIES ENVIRONMENT DTOOL_BUILD=${PROJECT_BINARY_DIR})
   set_tests_properties(sources.guards sources.guards_are_seen sources.rules_are_seen sources.includes sources.terminal sources.library_types sources.co_await sources.layout
     sources.shell sources.words sources.cut_comments sources.opening_comments sources.licenses sources.contents
-    sources.doc_paths sources.checks_can_fail sources.dependencies
+    sources.doc_paths sources.past_faults sources.checks_can_fail sources.dependencies
     PROPERTIES LABELS sources SKIP_RETURN_CODE 77 TIMEOUT 400)
 endif()
 
