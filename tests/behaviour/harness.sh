@@ -127,9 +127,8 @@ sudo_on() { "$here/../lab" sudo "$@"; }
 disk_on() { sudo_on "$1" sh -c 'mount -t tmpfs -o "$1,mode=755,uid=$(stat -c %u /root),gid=$(stat -c %g /root)" tmpfs "$2"' sh "$2" "$3"; }
 
 let_h1_reach_the_others() {
-  local ssh=$DTOOL_LAB_FOLDER/host1/root/.ssh
-  cp "$HOME/.ssh/id_ed25519" "$HOME/.ssh/known_hosts" "$ssh/"
-  chown --reference "$ssh" "$ssh"/*
+  cp "$HOME/.ssh/id_ed25519" "$HOME/.ssh/known_hosts" "$DTOOL_LAB_FOLDER/host1/root/.ssh/"
+  theirs 1 .ssh
 }
 
 # Reports what failed, where, and what the last command did, and ends the test.

@@ -110,11 +110,15 @@ make_users() {
   [[ -n $user ]] || return 0
   [[ -e $folder/shadow ]] || cp /etc/shadow "$folder/shadow"
   printf '%s\n' "ann:*:1::::::" "ben:*:1::::::" >>"$folder/shadow"
-  { cat /etc/passwd; users_of /root; } >"$folder/passwd"
-  { cat /etc/group; printf '%s\n' "ann:x:$ann:" "ben:x:$ben:"; } >"$folder/group"
-  chmod 644 "$folder/passwd" "$folder/group"
+  write_users /etc "$folder"
 }
-users_of() { printf '%s\n' "ann:x:$ann:$ann::$1:/bin/bash" "ben:x:$ben:$ben::/home/ben:/bin/bash"; }
+
+# The files in $2 that name the users of $1, an /etc that may lack them, and the lab's two.
+write_users() {
+  { cat "$1/passwd" 2>/dev/null || true; printf '%s\n' "ann:x:$ann:$ann::/root:/bin/bash" "ben:x:$ben:$ben::/home/ben:/bin/bash"; } >"$2/passwd"
+  { cat "$1/group" 2>/dev/null || true; printf '%s\n' "ann:x:$ann:" "ben:x:$ben:"; } >"$2/group"
+  chmod 644 "$2/passwd" "$2/group"
+}
 
 # Host $1's folders that are theirs.
 give_to_users() {
@@ -171,11 +175,7 @@ make_root() {
     mkdir -p -m 755 "$here/$place"
   done
   cp "$here/etc_hosts" "$here/upper/etc/hosts"
-  if [[ -n $user ]]; then
-    { cat "$2/etc/passwd" 2>/dev/null || true; users_of /root; } >"$here/upper/etc/passwd"
-    { cat "$2/etc/group" 2>/dev/null || true; printf '%s\n' "ann:x:$ann:" "ben:x:$ben:"; } >"$here/upper/etc/group"
-    chmod 644 "$here/upper/etc/passwd" "$here/upper/etc/group"
-  fi
+  [[ -z $user ]] || write_users "$2/etc" "$here/upper/etc"
   chmod 755 "$here" "$folder"
   echo "ChrootDirectory $here/rootfs" >"$here/sshd_config"
   {
