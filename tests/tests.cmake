@@ -20,6 +20,7 @@ if(DTOOL_TESTS)
     tests/unit/cli/launchers/scheduler/scheduler_text_test.cpp
     tests/unit/cli/launchers/slurm/slurm_text_test.cpp
     tests/unit/cli/logs/host/log_filter_test.cpp
+    tests/unit/cli/logs/log_follow_test.cpp
     tests/unit/cli/logs/log_lines_test.cpp
     tests/unit/cli/logs/log_stream_test.cpp
     tests/unit/cli/logs/since_test.cpp

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# A host's link is cut for good, of a run with `--on_failure leave`: `run --follow` and `logs -f` show the others' lines, try again for two minutes, name the host and end with
-# 1; `status` names it, `--watch` keeps the others' rows fresh; `kill` ends the others, names it and keeps the killfile, and ends the
-# rest when the host is back.
+# A host's link is cut for good, of a run with `--on_failure leave`: `run --follow` and `logs -f` show the others' lines and try again
+# (for how long, log_follow_test shows), a new `logs -f` names the host and ends with 1; `status` names it, `--watch` keeps the others'
+# rows fresh; `kill` ends the others, names it and keeps the killfile, and ends the rest when the host is back.
 source "$(dirname "$0")/harness.sh"
 needs_isolation
 lab 3
@@ -47,16 +47,20 @@ expect_exit 1 dtool status --connect_timeout 1 bash_long
 expect_output 'running on 2 of 3 machines, 1 unreachable'
 expect_output "^cause: machine 2 \(${address[2]}\) cannot be asked: (no answer|cannot connect)"
 
+for waiting in "$running" "$following"; do
+  pkill -INT -P "$waiting"
+  expect_ended 130 "$waiting"
+done
 # The others end well: that does not make it a run that ended well.
 for host in 1 2; do on $host touch /root/end; done
-for waiting in "$running" "$following"; do
-  expect_ended 1 "$waiting"
-done
-for each in run logs; do
-  grep -q '1 of 3 hosts failed' "$work/$each.err" || fail "$each does not name the host: $(cat "$work/$each.err")"
-  grep -Eq "^  ${address[2]}: (no answer|cannot connect)" "$work/$each.err" || fail "$each does not name the host: $(cat "$work/$each.err")"
-  for id in 0 1; do
-    expect_equal "$(cat "$DTOOL_LAB_FOLDER/host$((id + 1))"/root/here/experiment_output/*long*/machine$id.log)" "$(sed -n "s/^machine$id: //p" "$work/$each.out")"
+expect_exit 1 dtool logs -f --connect_timeout 1 bash_long
+expect_error '1 of 3 hosts failed'
+expect_error "^  ${address[2]}: (no answer|cannot connect)"
+for id in 0 1; do
+  log=$(cat "$DTOOL_LAB_FOLDER/host$((id + 1))"/root/here/experiment_output/*long*/machine$id.log)
+  expect_equal "$log" "$(sed -n "s/^machine$id: //p" "$out")"
+  for each in run logs; do
+    [[ $log == "$(sed -n "s/^machine$id: //p" "$work/$each.out")"* ]] || fail "$each shows other lines of machine $id"
   done
 done
 
