@@ -575,23 +575,33 @@ if(DTOOL_TESTS)
     set_tests_properties(behaviour.${behaviour} PROPERTIES LABELS "behaviour;lab" SKIP_RETURN_CODE 77 TIMEOUT 180
       ENVIRONMENT "DTOOL=$<TARGET_FILE:dtool>;DTOOL_TRAINER=${trainer}")
   endforeach()
-  # Slow ones begin first (COST, in seconds), so that none is left alone at the end.
-  # It waits until dtool has tried again for two minutes.
-  set_tests_properties(behaviour.a_host_cut_off_for_good_is_named_and_the_others_go_on PROPERTIES TIMEOUT 400 COST 160)
-  # It installs a Python a dozen times.
-  set_tests_properties(behaviour.conda_environments_are_the_same_everywhere PROPERTIES TIMEOUT 400 COST 90)
-  # It waits until a machine has been silent for a minute.
-  set_tests_properties(behaviour.a_failed_run_starts_again PROPERTIES TIMEOUT 400 COST 70)
-  set_tests_properties(behaviour.hosts_of_other_systems_take_part PROPERTIES TIMEOUT 500 COST 110)
-  set_tests_properties(behaviour.the_trainer_comes_along_to_hosts_without_one PROPERTIES TIMEOUT 400 COST 70)
-  # It waits until a host has been silent for a minute, and for those that do not answer then.
-  set_tests_properties(behaviour.a_host_lost_under_mpirun_is_left_out PROPERTIES TIMEOUT 500 COST 75)
-  set_tests_properties(behaviour.lab_slurm_is_a_cluster behaviour.lab_gridengine_is_a_cluster PROPERTIES TIMEOUT 400 COST 100)
-  # Slurm's commands wait long for a controller that is away, and its time limits are minutes.
-  set_tests_properties(behaviour.slurm_is_waited_for behaviour.slurm_jobs_go_on PROPERTIES TIMEOUT 400 COST 150)
-  # Grid Engine starts each process by a qrsh, and each kill of root's runs a job on each node.
-  set_tests_properties(behaviour.gridengine_takes_a_run behaviour.gridengine_faults_are_told behaviour.gridengine_jobs_go_on
-    PROPERTIES TIMEOUT 400 COST 140)
+  # Slow ones begin first (COST: about their seconds), so that none is left alone at the end. Most of them wait: for rounds of a
+  # scheduler, and for the minute after which a machine that is silent counts as lost.
+  set(slow
+      187 conda_environments_are_the_same_everywhere
+      172 hosts_of_other_systems_take_part
+      145 slurm_is_waited_for
+      135 gridengine_faults_are_told
+      135 gridengine_jobs_go_on
+      116 signals_end_dtool_at_every_wait
+      99 torchrun_starts_the_ranks_of_a_script
+      99 lab_slurm_is_a_cluster
+      88 slurm_jobs_go_on
+      87 run_killed_at_any_moment_leaves_nothing_after_kill
+      79 a_failed_run_names_one_cause
+      74 a_host_lost_under_mpirun_is_left_out
+      70 a_failed_run_starts_again
+      70 the_trainer_comes_along_to_hosts_without_one
+      68 a_run_is_repeated_without_its_checkout
+      67 an_interrupted_copy_goes_on
+      65 gridengine_takes_a_run
+      63 a_requeued_training_ends_with_the_same_bytes
+      63 attach_gives_the_screen_and_the_terminal_back
+      60 lab_gridengine_is_a_cluster)
+  while(slow)
+    list(POP_FRONT slow seconds behaviour)
+    set_tests_properties(behaviour.${behaviour} PROPERTIES TIMEOUT 500 COST ${seconds})
+  endwhile()
 endif()
 
 # ---- tests/bench: only when asked for, `cmake --build build --target bare_libssh`
