@@ -2,6 +2,7 @@
 // A subcommand: its flags and its work. Each has its own file; main.cpp has the table of them.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -10,6 +11,8 @@
 #include "cli/console.h"
 #include "cli/options.h"
 #include "cli/settings.h"
+#include "ssh/fleet.h"
+#include "ssh/remote.h"
 
 namespace dtool::cli {
 
@@ -28,11 +31,16 @@ class UsageError : public std::runtime_error {
 };
 
 /// What an action gets from main.
+/// How hosts are reached.
+using Reach =
+    std::function<std::unique_ptr<ssh::Remote>(std::vector<ssh::Host>, const ssh::ConnectOptions&)>;
+
 struct Invocation {
   Console& console;
   SettingsFiles& settings;
   std::vector<std::string> command_line;  ///< all of dtool's arguments, program first
   std::vector<std::string> program;       ///< the words after `--`
+  Reach reach = ssh::make_fleet;          ///< in a test, hosts that answer what it wrote down
 };
 
 struct Action {

@@ -16,6 +16,7 @@ if(DTOOL_TESTS)
     tests/unit/cli/host_output_test.cpp
     tests/unit/cli/hosts/check_facts_test.cpp
     tests/unit/cli/kill/end_run_test.cpp
+    tests/unit/cli/kill/kill_test.cpp
     tests/unit/cli/launchers/mpi/mpi_test.cpp
     tests/unit/cli/launchers/scheduler/scheduler_text_test.cpp
     tests/unit/cli/launchers/slurm/slurm_text_test.cpp

@@ -15,7 +15,6 @@
 #include "cli/failures.h"
 #include "cli/flag_values.h"
 #include "cli/host_options.h"
-#include "ssh/fleet.h"
 #include "ssh/quote.h"
 
 namespace dtool::cli {
@@ -29,8 +28,8 @@ class CopyAction : public Action {
   int run(Invocation& invocation) override;
 
  private:
-  int send(Console& console, const Targets& targets, const std::string& folder) const;
-  int bring(Console& console, const Targets& targets, const std::string& destination) const;
+  int send(Invocation& invocation, const Targets& targets, const std::string& folder) const;
+  int bring(Invocation& invocation, const Targets& targets, const std::string& destination) const;
   tree_sync::Foreign foreign() const {
     return force_ ? tree_sync::Foreign::overwrite : tree_sync::Foreign::refuse;
   }
@@ -109,8 +108,8 @@ int CopyAction::run(Invocation& invocation) {
     }
   }
   if (!is_back) std::ranges::transform(words_, words_.begin(), path_here);
-  return is_back ? bring(invocation.console, *targets, destination)
-                 : send(invocation.console, *targets, folder_on_hosts(destination));
+  return is_back ? bring(invocation, *targets, destination)
+                 : send(invocation, *targets, folder_on_hosts(destination));
 }
 
 /// A folder that is copied into itself would grow with each copy.
@@ -126,10 +125,12 @@ void refuse_inside(const std::vector<std::string>& sources, const std::string& f
   }
 }
 
-int CopyAction::send(Console& console, const Targets& targets, const std::string& folder) const {
+int CopyAction::send(Invocation& invocation, const Targets& targets,
+                     const std::string& folder) const {
+  Console& console = invocation.console;
   if (std::ranges::any_of(targets.hosts, &ssh::Host::is_local)) refuse_inside(words_, folder);
   tree_sync::CopyList list = list_to_copy(console, words_, excludes_);
-  const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
+  const auto remote = invocation.reach(targets.hosts, targets.connect);
   const Copied copied = copy_to_hosts(console, *remote, list, folder, foreign());
   if (console.json()) {
     nlohmann::json hosts = nlohmann::json::array();
@@ -143,15 +144,16 @@ int CopyAction::send(Console& console, const Targets& targets, const std::string
   return copied.exit_code;
 }
 
-int CopyAction::bring(Console& console, const Targets& targets,
+int CopyAction::bring(Invocation& invocation, const Targets& targets,
                       const std::string& destination) const {
+  Console& console = invocation.console;
   if (!excludes_.empty())
     throw UsageError("--exclude does not go with --from",
                      "name the files and folders that are wanted");
   const fs::path folder = fs::absolute(path_here(destination)).lexically_normal();
   if (fs::exists(folder) && !fs::is_directory(folder))
     throw UsageError(fmt::format("{} is there and is no folder", folder.native()));
-  const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
+  const auto remote = invocation.reach(targets.hosts, targets.connect);
   const std::vector<FromHost> hosts = copy_from_hosts(console, *remote, words_, folder, foreign());
   std::vector<ssh::HostResult> results;
   nlohmann::json list = nlohmann::json::array();

@@ -17,7 +17,6 @@
 #include "cli/host_output.h"
 #include "cli/recorded.h"
 #include "cli/terminal_text.h"
-#include "ssh/fleet.h"
 #include "sync/fetched_folder.h"
 #include "sync/look.h"
 #include "sync/pull.h"
@@ -278,7 +277,7 @@ int FetchAction::run(Invocation& invocation) {
   const Targets targets = recorded_targets(killfile, hosts_, invocation.settings.users());
   std::vector<Part> parts = plan(killfile, targets);
   if (run_.empty()) console.note(fmt::format("the newest run is {}", killfile.run_id));
-  const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
+  const auto remote = invocation.reach(targets.hosts, targets.connect);
   look(console, *remote, killfile.run_id, parts);
   if (!remote->interrupted()) fetch(console, *remote, killfile.run_id, parts);
 

@@ -14,7 +14,6 @@
 #include "cli/run/listener_trial.h"
 #include "cli/run/plan.h"
 #include "cli/terminal_text.h"
-#include "ssh/fleet.h"
 
 namespace dtool::cli {
 namespace {
@@ -189,7 +188,7 @@ int CheckAction::run(Invocation& invocation) {
   const auto targets = choose_targets(hosts_, invocation.settings.all());
   if (!targets) throw UsageError("no hosts were named", "--runs_on names them");
   const Needs wanted = needs(invocation.settings.all(), *targets);
-  const auto remote = ssh::make_fleet(targets->hosts, targets->connect);
+  const auto remote = invocation.reach(targets->hosts, targets->connect);
   const std::vector<Facts> facts = look(invocation.console, *remote, wanted, *targets);
   int exit_code = kAllWell;
   for (const Facts& of_host : facts)

@@ -11,7 +11,6 @@
 #include "cli/host_output.h"
 #include "cli/large_texts.h"
 #include "cli/recorded.h"
-#include "ssh/fleet.h"
 #include "ssh/host_error.h"
 
 namespace dtool::cli {
@@ -159,7 +158,7 @@ int CommandAction::run_json(Console& console, ssh::Remote& remote) const {
 
 int CommandAction::run(Invocation& invocation) {
   const Targets chosen = targets(invocation);
-  const auto remote = ssh::make_fleet(chosen.hosts, chosen.connect);
+  const auto remote = invocation.reach(chosen.hosts, chosen.connect);
   if (invocation.console.json()) return run_json(invocation.console, *remote);
   return fold_ ? run_folded(invocation.console, *remote)
                : run_streamed(invocation.console, *remote);

@@ -22,7 +22,6 @@
 #include "cli/run/program_words.h"
 #include "cli/run/start_jobs.h"
 #include "killfiles/nearest.h"
-#include "ssh/fleet.h"
 #include "ssh/host/messages/check.h"
 #include "ssh/host_request.h"
 #include "ssh/machine/home_folder.h"
@@ -322,7 +321,7 @@ int ConfigAction::run(Invocation& invocation) {
   targets->connect.silent = std::make_shared<ssh::SilentHosts>();
   if (distribute_public_key_) read_public_key(public_key_file_);  // before anybody is reached
   Console& console = invocation.console;
-  const auto remote = ssh::make_fleet(targets->hosts, targets->connect);
+  const auto remote = invocation.reach(targets->hosts, targets->connect);
   const std::string run_id = make_run_id("config");
   std::vector<ssh::HostResult> results =
       ready_hosts(console, *remote, killfiles::run_folder(run_id));

@@ -14,7 +14,6 @@
 #include "cli/run/code_tree.h"
 #include "cli/run/supply.h"
 #include "cli/terminal_text.h"
-#include "ssh/fleet.h"
 
 namespace dtool::cli {
 namespace {
@@ -64,7 +63,7 @@ int InstallAction::run(Invocation& invocation) {
   }
   const Environment environment = make_environment(environment_, invocation.settings.all());
   Console& console = invocation.console;
-  const auto remote = ssh::make_fleet(targets->hosts, targets->connect);
+  const auto remote = invocation.reach(targets->hosts, targets->connect);
   const auto [checked, is_sent, went_on] =
       install(console, *remote, environment, invocation.settings.all().code_path.value_or(""));
   const std::vector<ssh::HostResult> results = results_of(checked);

@@ -18,7 +18,6 @@
 #include "cli/terminal_text.h"
 #include "cli/watch/machine_status.h"
 #include "cli/watch/run_states.h"
-#include "ssh/fleet.h"
 
 namespace dtool::cli {
 namespace {
@@ -119,8 +118,7 @@ std::optional<std::vector<Chosen>> KillAction::without_ended(Invocation& invocat
                                                              std::vector<Chosen> runs) const {
   std::vector<killfiles::Killfile> killfiles;
   for (const Chosen& each : runs) killfiles.push_back(each.killfile);
-  const AskedStates asked =
-      ask_states(invocation.console, killfiles, hosts_, invocation.settings.users());
+  const AskedStates asked = ask_states(invocation, killfiles, hosts_);
   if (asked.interrupted) return std::nullopt;
   std::size_t place = 0;
   std::erase_if(
@@ -267,7 +265,7 @@ void tell_unseen(Console& console, const KillReport& ended) {
 int KillAction::end(Invocation& invocation, const Chosen& chosen, nlohmann::json& report) const {
   Console& console = invocation.console;
   const Targets targets = recorded_targets(chosen.killfile, hosts_, invocation.settings.users());
-  const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
+  const auto remote = invocation.reach(targets.hosts, targets.connect);
   const KillReport ended =
       end_run(console, *remote, chosen.killfile, from_seconds(grace_), chosen.file);
 

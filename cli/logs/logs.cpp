@@ -22,7 +22,6 @@
 #include "cli/recorded.h"
 #include "cli/watch/cause.h"
 #include "cli/watch/run_status.h"
-#include "ssh/fleet.h"
 
 namespace dtool::cli {
 namespace {
@@ -179,7 +178,7 @@ int LogsAction::run(Invocation& invocation) {
   Targets targets = recorded_targets(run, hosts_, invocation.settings.users());
   std::optional<FirstFailure> first_failure;
   if (first_failure_) {
-    const auto all = ssh::make_fleet(targets.hosts, targets.connect);
+    const auto all = invocation.reach(targets.hosts, targets.connect);
     first_failure = find_first_failure(console, run, *all);
     if (all->interrupted()) return kInterrupted;
     if (!first_failure) {
@@ -192,7 +191,7 @@ int LogsAction::run(Invocation& invocation) {
     }
     targets = recorded_targets(run, hosts_, invocation.settings.users());
   }
-  const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
+  const auto remote = invocation.reach(targets.hosts, targets.connect);
 
   const Fold fold = fold_ ? Fold::yes : Fold::no;
   const auto make_output = [&]() -> std::unique_ptr<LogOutput> {

@@ -20,7 +20,6 @@
 #include "cli/recorded.h"
 #include "cli/terminal_text.h"
 #include "killfiles/nearest.h"
-#include "ssh/fleet.h"
 #include "ssh/number.h"
 
 namespace dtool::cli {
@@ -144,7 +143,7 @@ std::vector<PlotSource> PlotAction::read_sources(Invocation& invocation, bool& i
   }
   for (const killfiles::Killfile& run : runs) {
     const Targets targets = recorded_targets(run, hosts_, invocation.settings.users());
-    const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
+    const auto remote = invocation.reach(targets.hosts, targets.connect);
     invocation.console.progress(fmt::format("reading the metrics of {}", run.run_id));
     sources.push_back(read_run_source(*remote, run));
     invocation.console.progress({});

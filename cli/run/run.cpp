@@ -198,7 +198,7 @@ int RunAction::run(Invocation& invocation) {
     const int looked = look_back(invocation, targets.connect, *outputs, report);
     if (looked != kAllWell) return report.end(looked);
   }
-  const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
+  const auto remote = invocation.reach(targets.hosts, targets.connect);
   if (!make_ready(run_, report, console, *remote, targets, data) || remote->interrupted()) {
     discard_run_folders(*remote, run_.plan.run_id);
     console.note("nothing was started");

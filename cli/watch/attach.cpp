@@ -16,7 +16,6 @@
 #include "cli/watch/raw_terminal.h"
 #include "cli/watch/status_answer.h"
 #include "ssh/fanout/terminal_link.h"
-#include "ssh/fleet.h"
 #include "ssh/host/messages/run.h"
 #include "ssh/host_request.h"
 #include "ssh/quote.h"
@@ -69,7 +68,7 @@ class AttachAction : public Action {
 
  private:
   std::size_t choose(const killfiles::Killfile& killfile) const;
-  int show_log(Console& console, const Targets& targets, killfiles::Killfile killfile,
+  int show_log(Invocation& invocation, const Targets& targets, killfiles::Killfile killfile,
                std::size_t place) const;
 
   HostOptions hosts_;
@@ -99,11 +98,12 @@ std::size_t AttachAction::choose(const killfiles::Killfile& killfile) const {
 }
 
 /// Shows the end of the machine's log and its further lines, if there is no terminal.
-int AttachAction::show_log(Console& console, const Targets& targets, killfiles::Killfile killfile,
-                           std::size_t place) const {
+int AttachAction::show_log(Invocation& invocation, const Targets& targets,
+                           killfiles::Killfile killfile, std::size_t place) const {
   constexpr std::uint64_t kLines = 50;
+  Console& console = invocation.console;
   killfile.machines = {killfile.machines[place]};
-  const auto remote = ssh::make_fleet({targets.hosts[place]}, targets.connect);
+  const auto remote = invocation.reach({targets.hosts[place]}, targets.connect);
   FollowedLogs output(console, killfile, Fold::no, {.tail = kLines});
   std::vector<ssh::HostResult> results = output.read(*remote);
   if (remote->interrupted()) return kInterrupted;
@@ -147,7 +147,7 @@ int AttachAction::run(Invocation& invocation) {
         "{} has no terminal, since neither screen nor tmux was there when it started: its log "
         "follows; Ctrl-c leaves it running",
         name));
-    const int code = show_log(console, targets, killfile, place);
+    const int code = show_log(invocation, targets, killfile, place);
     if (code != kAllWell) return code;
     link.emplace(targets.hosts[place], targets.connect);
   } else {

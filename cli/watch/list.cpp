@@ -20,7 +20,6 @@
 #include "cli/terminal_text.h"
 #include "cli/watch/list_table.h"
 #include "cli/watch/run_states.h"
-#include "ssh/fleet.h"
 #include "ssh/host.h"
 
 namespace dtool::cli {
@@ -141,7 +140,7 @@ std::size_t ListAction::prune(Invocation& invocation, const std::vector<killfile
   for (std::size_t i = 0; i < runs.size(); ++i) {
     if (answers.states[i].empty() || !std::ranges::all_of(answers.states[i], is_over)) continue;
     const Targets targets = recorded_targets(runs[i], hosts_, invocation.settings.users());
-    const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
+    const auto remote = invocation.reach(targets.hosts, targets.connect);
     if (remove_on_hosts(invocation.console, *remote, runs[i], What::tree) > 0) ++pruned;
     if (remote->interrupted()) break;
   }
@@ -172,7 +171,7 @@ int ListAction::run(Invocation& invocation) {
       throw UsageError(fmt::format("{} goes with --state or --prune: without them no host is asked",
                                    each.name()));
   }
-  if (state_) answers = {ask_states(console, killfiles, hosts_, invocation.settings.users())};
+  if (state_) answers = {ask_states(invocation, killfiles, hosts_)};
   if (answers.interrupted) return kInterrupted;
   if (prune_) answers.pruned = prune(invocation, killfiles, answers);
   for (std::size_t i = 0; state_ && i < runs.size(); ++i) runs[i].states = answers.states[i];

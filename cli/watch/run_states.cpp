@@ -11,7 +11,6 @@
 
 #include "cli/host_output.h"
 #include "cli/watch/status_answer.h"
-#include "ssh/fleet.h"
 
 namespace dtool::cli {
 namespace {
@@ -90,8 +89,8 @@ void read_states(const std::vector<killfiles::Killfile>& runs, const HostsOfRuns
   }
 }
 
-AskedStates ask_states(Console& console, const std::vector<killfiles::Killfile>& runs,
-                       HostOptions options, const UserSettings& users) {
+AskedStates ask_states(Invocation& invocation, const std::vector<killfiles::Killfile>& runs,
+                       HostOptions options) {
   constexpr std::chrono::seconds kPatience{20};
   if (options.connect_timeout == 0) options.connect_timeout = kSecondsForStates;
   std::vector<Targets> targets;
@@ -99,12 +98,13 @@ AskedStates ask_states(Console& console, const std::vector<killfiles::Killfile>&
   for (const killfiles::Killfile& run : runs) {
     // AllenAct's killfiles tell nothing but sessions' names.
     const bool can_be_asked = !run.run_id.empty();
-    targets.push_back(can_be_asked ? recorded_targets(run, options, users) : Targets());
+    targets.push_back(can_be_asked ? recorded_targets(run, options, invocation.settings.users())
+                                   : Targets());
     answers.states.emplace_back(targets.back().hosts.size());
   }
   for (const HostsOfRuns& hosts : group_hosts(targets)) {
-    const auto remote = ssh::make_fleet(hosts.targets.hosts, hosts.targets.connect);
-    AnswerCount answered(console, hosts.targets.hosts, "answered");
+    const auto remote = invocation.reach(hosts.targets.hosts, hosts.targets.connect);
+    AnswerCount answered(invocation.console, hosts.targets.hosts, "answered");
     ssh::RunOptions run_options;
     run_options.timeout = kPatience;
     run_options.on_interrupt = ssh::OnInterrupt::leave;
@@ -114,7 +114,7 @@ AskedStates ask_states(Console& console, const std::vector<killfiles::Killfile>&
     answers.interrupted = remote->interrupted();
     if (answers.interrupted) break;
   }
-  console.progress("");
+  invocation.console.progress("");
   return answers;
 }
 

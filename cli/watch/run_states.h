@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/console.h"
+#include "cli/action.h"
 #include "cli/host_options.h"
 #include "cli/watch/machine_status.h"
 #include "killfiles/killfile.h"
@@ -55,8 +55,8 @@ constexpr double kSecondsForStates = 3;
 
 /// Asks the hosts of all runs. A host that takes longer than 20 s counts as unreachable, such as
 /// one whose disk hangs.
-AskedStates ask_states(Console& console, const std::vector<killfiles::Killfile>& runs,
-                       HostOptions options, const UserSettings& users);
+AskedStates ask_states(Invocation& invocation, const std::vector<killfiles::Killfile>& runs,
+                       HostOptions options);
 
 /// Whether the machine's part is over for good.
 bool is_over(const MachineStatus& machine);

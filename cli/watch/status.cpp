@@ -16,7 +16,6 @@
 #include "cli/watch/status_headlines.h"
 #include "cli/watch/status_table.h"
 #include "cli/watch/watch.h"
-#include "ssh/fleet.h"
 
 namespace dtool::cli {
 namespace {
@@ -95,7 +94,7 @@ int StatusAction::run(Invocation& invocation) {
   const killfiles::Killfile killfile = recorded_run(run_);
   if (run_.empty()) console.note(fmt::format("the newest run is {}", killfile.run_id));
   const Targets targets = recorded_targets(killfile, hosts_, invocation.settings.users());
-  const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
+  const auto remote = invocation.reach(targets.hosts, targets.connect);
   if (watch_) {
     constexpr double kDefaultInterval = 2;
     const double seconds = interval_ > 0 ? interval_ : kDefaultInterval;

@@ -55,7 +55,8 @@ inline ssh::HostResult from(const std::string& host, ssh::HostResult result) {
 
 struct FakeRemote : ssh::Remote {
   /// `patterns` as --runs_on has them.
-  explicit FakeRemote(const std::string& patterns) : names(ssh::parse_hosts(patterns, {})) {}
+  explicit FakeRemote(const std::string& patterns) : FakeRemote(ssh::parse_hosts(patterns, {})) {}
+  explicit FakeRemote(std::vector<ssh::Host> hosts) : names(std::move(hosts)) {}
 
   const std::vector<ssh::Host>& hosts() const override { return names; }
   bool interrupted() const override { return is_interrupted; }
@@ -101,8 +102,10 @@ struct FakeRemote : ssh::Remote {
   }
 
   std::vector<ssh::Host> names;
-  std::map<std::size_t, ssh::HostResult> answers;  ///< a host that is not here says nothing, well
-  std::optional<std::size_t> interrupt_before;     ///< SIGINT comes before this host's turn
+  using Answers = std::map<std::size_t, ssh::HostResult>;
+  Answers answers;                              ///< a host that is not here says nothing, well
+  std::map<std::size_t, Answers> answers_to;    ///< that call or step, by its place among all
+  std::optional<std::size_t> interrupt_before;  ///< SIGINT comes before this host's turn
   bool is_interrupted = false;
   /// What it was asked, call by call, and within a call step by step of its hosts.
   std::vector<std::vector<ssh::Task>> rounds;
@@ -121,11 +124,12 @@ struct FakeRemote : ssh::Remote {
     while (rounds.size() <= round) add_round(options);
     rounds[round].push_back(std::move(task));
     ssh::HostResult result;
-    const auto found = answers.find(host);
+    const Answers& said = answers_to.contains(round) ? answers_to.at(round) : answers;
+    const auto found = said.find(host);
     if (is_interrupted) {
       result = failed(ssh::Failure::not_started, "interrupted before its turn");
     } else {
-      result = found == answers.end() ? answered("") : found->second;
+      result = found == said.end() ? answered("") : found->second;
     }
     result.host = names.at(host);
     events.on_output(host, ssh::Stream::out, result.out);

@@ -30,23 +30,9 @@ struct TwoMachines : Launcher {
   }
 };
 
-/// Answers the starts, then what is asked of the hosts to end the run.
-struct Hosts : tests::FakeRemote {
-  Hosts() : FakeRemote("h[1-2]") {
-    answers[0] = tests::answered(host::to_frame(host::StartReply{"", "1 2 boot", ""}));
-  }
-
-  std::vector<ssh::HostResult> run(std::vector<ssh::Task> tasks, ssh::Events& events,
-                                   const ssh::RunOptions& options) override {
-    if (!rounds.empty()) answers = at_the_end;
-    return FakeRemote::run(std::move(tasks), events, options);
-  }
-
-  std::map<std::size_t, ssh::HostResult> at_the_end;
-};
-
 struct RunStart : testing::Test {
   void SetUp() override {
+    hosts.answers[0] = tests::answered(host::to_frame(host::StartReply{"", "1 2 boot", ""}));
     ConsoleOptions options;
     options.json = true;
     console.configure(options);
@@ -73,7 +59,7 @@ struct RunStart : testing::Test {
   tests::TemporaryFolder home;
   tests::TemporaryVariable home_variable{"HOME", home.path()};
   Console console;
-  Hosts hosts;
+  tests::FakeRemote hosts{"h[1-2]"};
   nlohmann::json document;
   std::string errors;
 };
@@ -92,8 +78,8 @@ TEST_F(RunStart, ThatIsInterruptedPrintsADocumentThatNamesTheRun) {
 TEST_F(RunStart, ThatMayStillBeOnItsWayIsNotTakenForGone) {
   host::KillReply unmarked;
   unmarked.unmarked = "~/.dtool/runs/x_1/machine1";
-  hosts.at_the_end[0] = tests::answered(host::to_frame(host::KillReply()));
-  hosts.at_the_end[1] = tests::answered(host::to_frame(unmarked));
+  hosts.answers_to[1][0] = tests::answered(host::to_frame(host::KillReply()));
+  hosts.answers_to[1][1] = tests::answered(host::to_frame(unmarked));
   hosts.answers[1] = tests::failed(ssh::Failure::connection_lost, "the connection ended");
   EXPECT_EQ(start(), kSomeFailed);
   EXPECT_NE(errors.find("so a start that is on its way may still come"), std::string::npos)
@@ -105,8 +91,8 @@ TEST_F(RunStart, ThatMayStillBeOnItsWayIsNotTakenForGone) {
 TEST_F(RunStart, ThatAllHostsHaveAnsweredNeedsNoMark) {
   host::KillReply unmarked;
   unmarked.unmarked = "~/.dtool/runs/x_1/machine1";
-  hosts.at_the_end[0] = tests::answered(host::to_frame(host::KillReply()));
-  hosts.at_the_end[1] = tests::answered(host::to_frame(unmarked));
+  hosts.answers_to[1][0] = tests::answered(host::to_frame(host::KillReply()));
+  hosts.answers_to[1][1] = tests::answered(host::to_frame(unmarked));
   hosts.answers[1] = tests::answered(host::to_frame(host::Fault{"the disk is full"}));
   EXPECT_EQ(start(), kSomeFailed);
   EXPECT_EQ(errors.find("may still"), std::string::npos) << errors;
