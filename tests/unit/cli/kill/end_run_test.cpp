@@ -86,11 +86,16 @@ TEST(EndRun, AnAnswerThatCannotBeReadIsNotTakenForNone) {
 }
 
 TEST(EndRun, NumbersThatCannotBeAreNotTakenForNone) {
-  for (const host::KillReply& bad : {killed(-1, 0), killed(0, -1), killed(1 << 30, 0)}) {
+  constexpr int kMost = 1 << 24;
+  for (const host::KillReply& bad :
+       {killed(-1, 0), killed(0, -1), killed(kMost + 1, 0), killed(0, kMost + 1)}) {
     FakeRemote remote("h1");
     remote.answers[0] = answered(host::to_frame(bad));
-    EXPECT_FALSE(end(remote).none_left) << bad.ended;
+    EXPECT_FALSE(end(remote).none_left) << bad.ended << " " << bad.forced;
   }
+  FakeRemote remote("h1");
+  remote.answers[0] = answered(host::to_frame(killed(kMost, kMost)));
+  EXPECT_TRUE(end(remote).none_left);
 }
 
 TEST(EndRun, AHostThatCannotLookSaysWhy) {
@@ -228,6 +233,34 @@ TEST(EndRun, AHostMayTakeTheWholeGraceAndStillAnswer) {
   end_run(console, remote, run_on(1), std::chrono::hours(1));
   EXPECT_GT(remote.asked_options.at(0).timeout, std::chrono::hours(1) + std::chrono::seconds(60));
   EXPECT_EQ(tests::request_of<host::KillRequest>(remote.input_of(0)).grace_ms, 3'600'000);
+}
+
+TEST(EndRun, OnlyAReadableAnswerWithNothingLeftIsAProof) {
+  EXPECT_TRUE(is_proven_ended(answered(kill_answer(3, 0))));
+  EXPECT_FALSE(is_proven_ended(answered(kill_answer(3, 0, {"7 sh"}))));
+  EXPECT_FALSE(is_proven_ended(answered("what?")));
+  EXPECT_FALSE(is_proven_ended(tests::failed(Failure::connection_lost, "")));
+}
+
+/// So that another kill at that moment knows why the run's folder is gone.
+TEST(ForgetRun, TheKillfileSaysThatTheRunIsOverWhileItsFoldersGo) {
+  struct Reading : FakeRemote {
+    using FakeRemote::FakeRemote;
+    std::vector<ssh::HostResult> run(std::vector<ssh::Task> tasks, ssh::Events& events,
+                                     const ssh::RunOptions& options) override {
+      ended = killfiles::read(file).ended;
+      return FakeRemote::run(std::move(tasks), events, options);
+    }
+    std::filesystem::path file;
+    std::string ended;
+  };
+  const tests::TemporaryFolder folder;
+  const killfiles::Killfile killfile = run_on(1);
+  Reading remote("h1");
+  remote.file = killfiles::write(folder.path(), killfile);
+  Console console;
+  forget_run(console, remote, killfile, remote.file);
+  EXPECT_NE(remote.ended, "");
 }
 
 TEST(ForgetRun, RemovesTheRunsFolderAloneAndNothingWithoutAnId) {
