@@ -104,6 +104,16 @@ TEST_F(Files, AFolderThatIsNotThereHasNoCheckpointAndTakesNone) {
   EXPECT_ANY_THROW(write_whole(folder_ / "nowhere/step_00001.safetensors", "x"));
 }
 
+TEST_F(Files, AFolderThatCannotBeReadIsNotOneWithoutCheckpoints) {
+  const auto loop = folder_ / "loop";
+  std::filesystem::create_symlink(loop, loop);
+  EXPECT_THROW(list_checkpoints(loop), std::system_error);
+  EXPECT_THROW(checkpoints_newest_first(loop), std::system_error);
+  EXPECT_THROW(former_checkpoint(loop), std::system_error);
+  std::filesystem::create_symlink(loop, checkpoint_file(folder_, 3));
+  EXPECT_THROW(list_checkpoints(folder_), std::system_error);
+}
+
 TEST_F(Files, ACheckpointsNameHasItsStep) {
   EXPECT_EQ(checkpoint_file("c", 1876), "c/step_000001876.safetensors");
   EXPECT_EQ(best_checkpoint_file("c"), "c/best.safetensors");

@@ -67,6 +67,20 @@ std::optional<std::int64_t> step_of(const std::filesystem::path& file, std::stri
   return step;
 }
 
+[[noreturn]] void fail_to_read(const std::filesystem::path& path, std::error_code why) {
+  throw std::system_error(why, "cannot read " + path.string());
+}
+
+/// Nothing if there is no such folder. One that cannot be read is not empty: a run that takes it
+/// for empty begins anew, and thins out what it had.
+std::vector<std::filesystem::directory_entry> entries_of(const std::filesystem::path& folder) {
+  std::error_code fault;
+  const std::filesystem::directory_iterator entries(folder, fault);
+  if (fault == std::errc::no_such_file_or_directory) return {};
+  if (fault) fail_to_read(folder, fault);
+  return {begin(entries), end(entries)};
+}
+
 }  // namespace
 
 void write_whole(const std::filesystem::path& file, const std::string& content) {
@@ -98,13 +112,14 @@ std::filesystem::path best_checkpoint_file(const std::filesystem::path& folder) 
 
 std::vector<KeptCheckpoint> list_checkpoints(const std::filesystem::path& folder) {
   std::vector<KeptCheckpoint> kept;
-  std::error_code no_folder;
-  for (const auto& each : std::filesystem::directory_iterator(folder, no_folder)) {
+  for (const auto& each : entries_of(folder)) {
     const auto step = step_of(each.path(), kEnding);
     if (!step) continue;
-    std::error_code is_gone;  // thinned out by its writer since
-    const auto written = each.last_write_time(is_gone);
-    if (!is_gone) kept.push_back({each.path(), *step, written});
+    std::error_code fault;
+    const auto written = each.last_write_time(fault);
+    if (fault == std::errc::no_such_file_or_directory) continue;  // thinned out by its writer since
+    if (fault) fail_to_read(each.path(), fault);
+    kept.push_back({each.path(), *step, written});
   }
   std::ranges::sort(kept, {}, &KeptCheckpoint::step);
   return kept;
@@ -118,8 +133,7 @@ std::vector<KeptCheckpoint> checkpoints_newest_first(const std::filesystem::path
 }
 
 std::optional<std::filesystem::path> former_checkpoint(const std::filesystem::path& folder) {
-  std::error_code no_folder;
-  for (const auto& each : std::filesystem::directory_iterator(folder, no_folder)) {
+  for (const auto& each : entries_of(folder)) {
     if (step_of(each.path(), kFormerEnding)) return each.path();
   }
   return std::nullopt;

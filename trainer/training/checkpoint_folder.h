@@ -36,7 +36,8 @@ struct KeptCheckpoint {
   std::filesystem::file_time_type written;
 };
 
-/// The checkpoints of `folder`, by step; none if there is no such folder.
+/// The checkpoints of `folder`, by step; none if there is no such folder. Throws std::system_error
+/// if it cannot be read.
 std::vector<KeptCheckpoint> list_checkpoints(const std::filesystem::path& folder);
 
 /// The same, by the time at which they were written; the newest comes first.
