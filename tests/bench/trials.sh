@@ -82,7 +82,7 @@ broken() { broken+=("$*"); }
 # What `run` and `run --resume` promise. A fault on a host may end what had started; then it is known.
 after_start() {
   if ((code == 0)); then
-    ((killed)) || soon both_run || tells_its_end || broken 'exit code 0, but not every machine runs'
+    ((killed == 137)) || soon both_run || tells_its_end || broken 'exit code 0, but not every machine runs'
     [[ -n $(killfiles) ]] || broken 'exit code 0 without a killfile'
   elif ((code == 2)) || grep -q 'nothing was started\|no process of the run is left' "$err"; then
     soon no_bearer || broken "claims that nothing runs: $(bearers)"
@@ -176,7 +176,7 @@ traced_on() {
   # A session goes on behind a start.
   [[ $code != 0 || -z $(killfiles) ]] || soon both_run || true
   # shellcheck disable=SC2016
-  on 1 sh -c 'i=0; while pids=$(pgrep -x strace) && [ $((i += 1)) -lt 100 ]; do kill $pids; sleep 0.02; done; cat traces/*; rm -r traces' >"$work/trace"
+  on 1 sh -c 'i=0; while pids=$(pgrep -x strace) && [ $((i += 1)) -lt 100 ]; do kill $pids 2>/dev/null; sleep 0.02; done; cat traces/*; rm -r traces' >"$work/trace"
 }
 
 # A call before which the process was killed has no result.
