@@ -370,8 +370,7 @@ void World::check_loss(const SimulatedHost& host) {
   const bool is_silence =
       cause.starts_with(own) && cause.find("had no answer from machine 0") != std::string::npos;
   const bool is_refusal = cause.starts_with("nothing listens") && !first.listens();
-  // A kill that was cut off hides the good end until after the loss.
-  if ((is_silence || is_refusal) && host.has_ended_well() && !host.has_mark)
+  if ((is_silence || is_refusal) && host.has_ended_well())
     breaks("machine " + std::to_string(host.place) +
            " ended well, and says that it lost machine 0");
   if (!is_silence || !first.is_undisturbed() || !first.has_whole_session() ||

@@ -75,7 +75,8 @@ bool Coordinator::hears_nobody(Time now) const {
     const Machine& machine = machines_[static_cast<std::size_t>(place)];
     if (place == 0 || !machine.heard) continue;
     if (silence_of(machine, now) <= 2 * time_between_signs(settings_)) return false;
-    if (is_watched(place)) ++silent;
+    // One that has ended gives signs of life until it hears that all have.
+    if (!machine.is_lost && machine.report->standing != Standing::gone) ++silent;
   }
   return silent > 1;
 }
@@ -108,6 +109,12 @@ void Coordinator::forgive_own_silence(Time now) {
 /// For how long that machine, which has reported, has given no sign of life.
 Time Coordinator::silence_of(const Machine& machine, Time now) const {
   return now - std::max(*machine.heard, listens_since_);
+}
+
+/// Whether it neither follows from another failure for sure, nor may do so, as a machine's that
+/// gave up.
+bool Coordinator::is_first_hand(const Failure& failure) {
+  return failure.standing != Standing::followed && failure.standing != Standing::gone;
 }
 
 /// Whether all members stand so in this attempt; those aside that are lost or gone (perhaps before
@@ -149,19 +156,21 @@ bool Coordinator::is_any_silent() const {
 
 bool Coordinator::has_heard_enough(Time now) const {
   if (!is_any_running()) return true;
-  const bool is_all_aftermath = std::ranges::all_of(
-      failures_, [](const Failure& each) { return each.standing == Standing::followed; });
-  if (!is_all_aftermath) return now - first_failure_at_ >= kForOtherFailures;
+  if (std::ranges::any_of(failures_, is_first_hand))
+    return now - first_failure_at_ >= kForOtherFailures;
   return now - first_failure_at_ >= kForFirstCause && !is_any_silent();
 }
 
 /// The first failure is the cause, unless a process was killed at about that time: being killed
-/// does not follow from others' failures. A failure that certainly follows from another one is the
-/// cause only if nothing else is known, not even a stopped process.
+/// does not follow from others' failures. A machine that gave up comes after those that failed: it
+/// may have lost its peers. A failure that certainly follows from another one is the cause only if
+/// nothing else is known, not even a stopped process.
 Coordinator::Failure Coordinator::find_cause() const {
   for (const Failure& each : failures_) {
     if (each.code == kKilled) return each;
   }
+  if (const auto first = std::ranges::find_if(failures_, is_first_hand); first != failures_.end())
+    return *first;
   for (const Failure& each : failures_) {
     if (each.standing != Standing::followed) return each;
   }

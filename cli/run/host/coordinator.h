@@ -52,6 +52,7 @@ class Coordinator {
   Time silence_of(const Machine& machine, Time now) const;
   bool all_have(Standing standing, Time now) const;
   bool has_ended_well(std::optional<int> place) const;
+  static bool is_first_hand(const Failure& failure);
   bool is_any_running() const;
   bool is_any_silent() const;
   bool has_heard_enough(Time now) const;

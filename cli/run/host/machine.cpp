@@ -178,7 +178,7 @@ void Machine::begin(const Decision& decision) {
 void Machine::obey() {
   if (is_obeyed_ || is_over_ || gives_way_to_kill()) return;
   is_obeyed_ = true;
-  const Decision decision = *decision_;
+  const Decision decision = contact_ == Contact::lost ? decide_alone() : *decision_;
   if (decision.verb == Verb::run) {
     if (decision.attempt > attempt_) begin(decision);
     return;
@@ -233,13 +233,18 @@ void Machine::take(const Decision& decision) {
 void Machine::take_loss(const std::string& why) {
   effects_.note("supervision", why);
   if (contact_ != Contact::made) return;
-  // The run goes on, or ends, without a coordinator.
   contact_ = Contact::lost;
+  loss_ = why;
   is_obeyed_ = false;
+}
+
+/// The run goes on, or ends, without a coordinator. Asked once the script has been looked at, since
+/// a kill that was cut off may have hidden its end.
+Decision Machine::decide_alone() const {
   const bool is_cause = standing_ == Standing::failed || standing_ == Standing::mistaken;
-  decision_ = standing_ == Standing::ended ? Decision{attempt_, Verb::done}
-              : is_cause ? Decision{attempt_, Verb::end, {}, in_ascii(cause_), own_place()}
-                         : Decision{attempt_, Verb::end, {}, in_ascii(why)};
+  if (standing_ == Standing::ended) return {attempt_, Verb::done};
+  if (is_cause) return {attempt_, Verb::end, {}, in_ascii(cause_), own_place()};
+  return {attempt_, Verb::end, {}, in_ascii(loss_)};
 }
 
 /// Of its own failure.

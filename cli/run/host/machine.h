@@ -82,6 +82,7 @@ class Machine {
   void report_failure();
   std::string name_rank(const std::string& rank) const;
   CausePlace own_place() const;
+  Decision decide_alone() const;
   void act_alone();
   void obey();
   void begin(const Decision& decision);
@@ -107,6 +108,7 @@ class Machine {
   std::optional<Decision> decision_ = {};
   bool is_obeyed_ = true;
   Contact contact_ = Contact::none;
+  std::string loss_ = {};  ///< why machine 0's session cannot be reached
   bool is_over_ = false;
   bool came_too_late_ = false;
   bool gave_way_ = false;

@@ -389,6 +389,18 @@ TEST_F(MachineTest, GivesWayToKillAndTellsNothingMeanwhile) {
   EXPECT_TRUE(machine_->is_over());
 }
 
+TEST_F(MachineTest, AKillThatWasCutOffHidesNoGoodEndFromItsLossOfMachineZero) {
+  begin();
+  obey(kFirst);
+  host_.kill = 95s;
+  end_script(0);
+  machine_->take_loss("nothing listens");
+  turn(96s);
+  EXPECT_TRUE(machine_->is_over());
+  EXPECT_EQ(host_.recorded.front(), 0);
+  EXPECT_FALSE(host_.files.contains("cause"));
+}
+
 TEST_F(MachineTest, NothingIsStartedAfterKill) {
   begin(1, 1);
   host_.is_too_late = true;
