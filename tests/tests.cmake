@@ -206,10 +206,12 @@ endif()
 if(DTOOL_TESTS)
   add_executable(simulate_runs
     tests/simulation/main.cpp
+    tests/simulation/promises.cpp
     tests/simulation/scenario.cpp
+    tests/simulation/shortened.cpp
     tests/simulation/simulated_host.cpp
     tests/simulation/simulated_link.cpp
-    tests/simulation/simulated_run.cpp)
+    tests/simulation/world.cpp)
   target_link_libraries(simulate_runs PRIVATE dtool_warnings dtool_host)
   add_test(NAME simulation.runs_keep_their_promises COMMAND simulate_runs 1 10000)
   set_tests_properties(simulation.runs_keep_their_promises PROPERTIES LABELS "unit;fast" TIMEOUT 300)
