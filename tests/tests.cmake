@@ -209,6 +209,7 @@ if(DTOOL_TESTS)
     tests/simulation/promises.cpp
     tests/simulation/scenario.cpp
     tests/simulation/shortened.cpp
+    tests/simulation/simulated_disk.cpp
     tests/simulation/simulated_host.cpp
     tests/simulation/simulated_link.cpp
     tests/simulation/world.cpp)

@@ -63,6 +63,7 @@ set(DTOOL_HOST_SOURCES
   ssh/host/own_program.cpp
   ssh/host/process_table.cpp
   ssh/host/rank_log.cpp
+  ssh/host/record_steps.cpp
   ssh/host/sha256.cpp
   ssh/host/start.cpp
   ssh/host/strangers.cpp

@@ -18,6 +18,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "ssh/host/record_steps.h"
+
 namespace dtool::host {
 
 Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
@@ -79,15 +81,44 @@ void flush_disk_of(const std::string& folder) {
   require_flushed(::syncfs(opened.get()), folder);
 }
 
+namespace {
+
+/// This host's, for one record.
+class HostDisk : public Disk {
+ public:
+  void make(const std::string& path) override { open_as(path, O_TRUNC); }
+  void open(const std::string& path) override { open_as(path, 0); }
+  void write(const std::string& /*path*/, std::string_view content) override {
+    write_all(file_.get(), content);
+  }
+  void flush(const std::string& path) override {
+    flush_to_disk(file_.get(), path);
+    file_ = Descriptor();
+  }
+  void rename(const std::string& from, const std::string& to) override {
+    if (::rename(from.c_str(), to.c_str()) != 0)
+      throw std::runtime_error(with_reason("cannot write " + to));
+  }
+
+ private:
+  void open_as(const std::string& path, int mode) {
+    file_ = Descriptor(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | mode, 0666));
+    if (!file_.is_open()) throw std::runtime_error(with_reason("cannot write " + path));
+  }
+
+  Descriptor file_;
+};
+
+}  // namespace
+
 void write_file(const std::string& path, std::string_view content) {
-  const std::string temporary = path + ".new";
-  Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (!file.is_open()) throw std::runtime_error(with_reason("cannot write " + path));
-  write_all(file.get(), content);
-  flush_to_disk(file.get(), path);
-  file = Descriptor();
-  if (::rename(temporary.c_str(), path.c_str()) != 0)
-    throw std::runtime_error(with_reason("cannot write " + path));
+  HostDisk disk;
+  write_whole(disk, path, content);
+}
+
+void write_over_reserved(const std::string& path, std::string_view content) {
+  HostDisk disk;
+  write_reserved(disk, path, content);
 }
 
 namespace {

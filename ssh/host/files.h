@@ -61,6 +61,10 @@ void flush_disk_of(const std::string& folder);
 /// std::runtime_error with a sentence.
 void write_file(const std::string& path, std::string_view content);
 
+/// The same over the bytes of `path.new`, which was made before: on a full disk there is room for
+/// no others.
+void write_over_reserved(const std::string& path, std::string_view content);
+
 /// Overwrites a file in place, for a folder that is full or belongs to somebody else. Returns
 /// whether that worked.
 bool write_in_place(const std::string& path, std::string_view content);

@@ -168,8 +168,23 @@ void World::note_cause(const SimulatedHost& host) {
          ", where nothing failed first");
 }
 
+/// What a session has written down is whole, or is not there. Of an exit code the first line
+/// counts.
+void World::check_records(const SimulatedHost& host) {
+  for (const std::string& file : host.disk.list()) {
+    std::string bytes = host.disk.read(file);
+    if (file == "exit_code") bytes.resize(bytes.find('\n') + 1);
+    const auto whole = host.written.find(file);
+    if (whole != host.written.end() && !whole->second.contains(bytes))
+      breaks("machine " + std::to_string(host.place) + "'s file " + file + " is half written");
+  }
+  if (host.is_alive && host.recorded && !host.disk.has("exit_code"))
+    breaks("the end of machine " + std::to_string(host.place) + " is not on its disk");
+}
+
 void World::check_end() {
   for (const auto& host : hosts_) {
+    check_records(*host);
     const std::string name = "machine " + std::to_string(host->place);
     if (!host->is_alive || host->frozen_until >= kForGood || host->has_mark) continue;
     if (host->has_session()) breaks("the session of " + name + " does not end");

@@ -43,6 +43,19 @@ Fault make_fault(Dice& dice, const Scenario& scenario, Time latest) {
   return fault;
 }
 
+Fault make_fault_of_disk(Dice& dice, const Scenario& scenario) {
+  Fault fault;
+  fault.kind = dice.one_in(3) ? Fault::Kind::disk_full : Fault::Kind::power_lost;
+  fault.place = static_cast<int>(dice.from(0, scenario.places - 1));
+  // The sessions have begun; or they record their ends.
+  fault.at = dice.one_in(2) ? 2s + dice.between(0s, scenario.duration * 3 / 2)
+                            : scenario.duration + dice.between(0s, 5s);
+  fault.lasts = dice.one_in(2) ? kForGood : dice.between(1s, 60s);
+  if (fault.kind == Fault::Kind::power_lost)
+    fault.code = dice.one_in(3) ? 0 : static_cast<int>(dice.from(1, 6));
+  return fault;
+}
+
 std::string describe(const Fault& fault) {
   const std::string machine = "machine " + std::to_string(fault.place);
   const std::string lasts =
@@ -62,6 +75,11 @@ std::string describe(const Fault& fault) {
       return machine + " is cut off " + lasts;
     case Fault::Kind::walled_off:
       return machine + " is behind a firewall " + lasts;
+    case Fault::Kind::disk_full:
+      return "the disk of " + machine + " is full " + lasts;
+    case Fault::Kind::power_lost:
+      return "the power of " + machine + " fails" +
+             (fault.code == 0 ? "" : " at its disk's step " + std::to_string(fault.code));
   }
   return {};
 }
@@ -106,6 +124,7 @@ Scenario make_scenario(std::uint64_t seed) {
     }
     scenario.kill = kill;
   }
+  if (dice.one_in(4)) scenario.faults.push_back(make_fault_of_disk(dice, scenario));
   return scenario;
 }
 

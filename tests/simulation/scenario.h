@@ -23,6 +23,8 @@ struct Fault {
     host_freezes,    ///< with all its processes, for `lasts`
     host_cut,        ///< nothing goes to or from it for `lasts`; what was sent comes later
     walled_off,      ///< a firewall lets its program through, and no report, for `lasts`
+    disk_full,       ///< for `lasts`
+    power_lost,      ///< of its host, for good, at the disk's step number `code`; 0: at once
   };
   Kind kind = Kind::rank_fails;
   int place = 0;

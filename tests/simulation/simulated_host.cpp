@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A host of the simulation: its script and session, its ranks, and what its disk keeps.
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 #include "cli/run/host/guard.h"
@@ -16,7 +17,7 @@ constexpr Time kForLastWords = 15s;  // as in supervised_session.cpp
 
 SimulatedHost::SimulatedHost(World& world, int its_place, const Scenario& scenario, double rate,
                              Time offset)
-    : place(its_place), world_(world), rate_(rate), offset_(offset) {
+    : place(its_place), disk(its_place), world_(world), rate_(rate), offset_(offset) {
   settings_.place = place;
   settings_.host = "h" + std::to_string(place);
   settings_.places = scenario.places;
@@ -37,6 +38,8 @@ Time SimulatedHost::local_time() const {
 void SimulatedHost::begin() {
   if (!is_alive || has_mark) return;
   session_ = Session::whole;
+  disk.make("exit_code.new");  // as begin_job()
+  disk.write("exit_code.new", "\n\n\n\n");
   const Time now = local_time();
   if (place == 0) coordinator_.emplace(settings_, now);
   if (place != 0) link_.emplace(world_, place, settings_, now);
@@ -201,14 +204,32 @@ void SimulatedHost::say(const std::string& line) {
   world_.tell("h" + std::to_string(place) + " says: " + line);
 }
 
+template <class Write>
+void SimulatedHost::write_down(const std::string& file, const std::string& content, Write write) {
+  written[file].insert(content);
+  try {
+    write(file, content);
+  } catch (const std::runtime_error&) {
+    world_.tell("h" + std::to_string(place) + ": no room for " + file);
+  }
+}
+
 void SimulatedHost::note(const std::string& file, const std::string& line) {
+  write_down(file, line + "\n", [this](const std::string& path, const std::string& content) {
+    host::write_whole(disk, path, content);
+  });
   notes[file] = line;
   if (file == "supervision" && line == "ok") was_answered = true;
   if (file == "cause") world_.note_cause(*this);
 }
 
 void SimulatedHost::record_end(int code) {
-  if (!recorded) recorded = code;
+  if (recorded) return;
+  recorded = code;
+  write_down("exit_code", std::to_string(code) + "\n",
+             [this](const std::string& path, const std::string& content) {
+               host::write_reserved(disk, path, content);
+             });
 }
 
 void SimulatedHost::tell(const Report& report) {

@@ -218,6 +218,21 @@ void World::hear(int place, const Report& report) {
     all_answered_at_ = now_;
 }
 
+void World::die(SimulatedHost& host) {
+  note_root(host.place, !is_program_over_, true);
+  expect_decision(host.place);
+  if (host.runs() && host.attempt() == attempt_) is_program_over_ = true;
+  host.is_alive = false;
+  if (!host.unreachable_since) host.unreachable_since = now_;
+}
+
+void World::lose_power(SimulatedHost& host) {
+  tell("h" + std::to_string(host.place) + " loses its power");
+  die(host);
+  host.disk.lose_power(engine_);
+  check_records(host);
+}
+
 void World::happen(const Fault& fault) {
   SimulatedHost& host = *hosts_[static_cast<std::size_t>(fault.place)];
   if (!host.is_alive) return;
@@ -242,11 +257,7 @@ void World::happen(const Fault& fault) {
       host.kill_session();
       break;
     case Fault::Kind::host_dies:
-      note_root(fault.place, !is_program_over_, true);
-      expect_decision(fault.place);
-      if (host.runs() && host.attempt() == attempt_) is_program_over_ = true;
-      host.is_alive = false;
-      if (!host.unreachable_since) host.unreachable_since = now_;
+      die(host);
       break;
     case Fault::Kind::host_freezes:
       note_root(fault.place, false, true);
@@ -260,6 +271,14 @@ void World::happen(const Fault& fault) {
       break;
     case Fault::Kind::walled_off:
       if (fault.place != 0) host.walled_until = std::max(host.walled_until, until);
+      break;
+    case Fault::Kind::disk_full:
+      host.disk.set_full(true);
+      at(until, [&host] { host.disk.set_full(false); });
+      break;
+    case Fault::Kind::power_lost:
+      if (fault.code == 0) return lose_power(host);
+      host.disk.fail_at_step(fault.code);
       break;
   }
 }
@@ -287,7 +306,11 @@ Outcome World::run() {
     events_.pop();
     now_ = event.time;
     ++count_;
-    event.action();
+    try {
+      event.action();
+    } catch (const PowerLoss& loss) {
+      lose_power(*hosts_[static_cast<std::size_t>(loss.place)]);
+    }
     const bool is_over = std::ranges::none_of(
         hosts_, [](const auto& each) { return each->has_session() || each->runs(); });
     if (is_over && now_ > 5s) break;

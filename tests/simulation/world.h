@@ -20,6 +20,7 @@
 #include "cli/run/host/link_state.h"
 #include "cli/run/host/machine.h"
 #include "cli/run/host/port_state.h"
+#include "tests/simulation/simulated_disk.h"
 #include "tests/simulation/simulated_run.h"
 
 namespace dtool::simulation {
@@ -133,6 +134,8 @@ class SimulatedHost : public host::Effects {
   void schedule(Time delay);
 
   const int place;
+  SimulatedDisk disk;
+  std::map<std::string, std::set<std::string>> written;  ///< whole files, by name
   bool is_alive = true;
   Time frozen_until{0};
   Time cut_until{0};
@@ -149,6 +152,8 @@ class SimulatedHost : public host::Effects {
  private:
   enum class Session { none, whole, guard };
 
+  template <class Write>
+  void write_down(const std::string& file, const std::string& content, Write write);
   void act();
   void act_for_session();
   void say_guards_last_words(Time now);
@@ -235,6 +240,8 @@ class World {
   };
 
   void happen(const Fault& fault);
+  void die(SimulatedHost& host);
+  void lose_power(SimulatedHost& host);
   void note_root(int place, bool can_be_found, bool lasts, int code = 0);
   void expect_decision(int place);
   void check_loss(const SimulatedHost& host);
@@ -245,6 +252,7 @@ class World {
   void advance_program();
   void check_old_attempts(int attempt);
   void check_end();
+  void check_records(const SimulatedHost& host);
   bool is_cut(int place, Time time) const;
   enum class Towards { port, link };
   void send(Message message, Towards towards);

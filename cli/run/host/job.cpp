@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
 
@@ -72,14 +71,11 @@ void begin_job() {
 }
 
 void record_end(int code) noexcept {
-  if (exists("exit_code")) return;
-  // In place: a full disk has no room but what was made before.
-  const Descriptor file(::open("exit_code.new", O_WRONLY | O_CREAT | O_CLOEXEC, 0666));
-  std::array<char, 16> line{};
-  const int size = std::snprintf(line.data(), line.size(), "%d\n", code);
-  if (::write(file.get(), line.data(), static_cast<std::size_t>(size)) != size) return;
-  if (::fsync(file.get()) != 0 && errno != EINVAL && errno != ENOSYS) return;
-  ::rename("exit_code.new", "exit_code");
+  try {
+    if (!exists("exit_code")) write_over_reserved("exit_code", std::to_string(code) + "\n");
+  } catch (const std::exception&) {
+    // No caller could report it.
+  }
 }
 
 std::optional<std::chrono::seconds> find_kill_mark() {

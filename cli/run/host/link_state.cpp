@@ -65,6 +65,10 @@ bool LinkState::is_late(Time since, Time now) const {
   return now - since > kForConnecting;
 }
 
+bool LinkState::is_stale(Time heard, Time now) const {
+  return now - heard > stale_after_;
+}
+
 bool LinkState::is_refused(Time now) const {
   return fault_ == LinkFault::refused && now - *refused_since_ >= kForRefusals;
 }

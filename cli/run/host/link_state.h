@@ -42,7 +42,7 @@ class LinkState {
   /// Whether a connection that has been tried since then is given up.
   bool is_late(Time since, Time now) const;
   /// Whether a connection on which machine 0 was last heard then is replaced.
-  bool is_stale(Time heard, Time now) const { return now - heard > stale_after_; }
+  bool is_stale(Time heard, Time now) const;
   /// Whether a report is due that says that this machine lives.
   bool is_sign_due(Time sent, Time now) const { return now - sent >= beat_; }
 
