@@ -53,8 +53,11 @@ void make_folder(const fs::path& folder) {
 void write_all(int descriptor, std::string_view text, const fs::path& file) {
   while (!text.empty()) {
     const ssize_t count = ::write(descriptor, text.data(), text.size());
-    if (count < 0 && errno != EINTR) fail(file, "cannot be written");
-    if (count > 0) text.remove_prefix(static_cast<std::size_t>(count));
+    if (count >= 0) {
+      text.remove_prefix(static_cast<std::size_t>(count));
+    } else if (errno != EINTR) {
+      fail(file, "cannot be written");
+    }
   }
 }
 
@@ -68,8 +71,9 @@ std::string read_whole(const fs::path& file) {
   while (true) {
     const ssize_t count = ::read(opened.get(), buffer.data(), buffer.size());
     if (count == 0) return text;
-    if (count < 0 && errno != EINTR) fail(file, "cannot be read");
-    if (count > 0) text.append(buffer.data(), static_cast<std::size_t>(count));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail(file, "cannot be read");
+    text.append(buffer.data(), static_cast<std::size_t>(count));
     if (text.size() > kLargest) {
       errno = EFBIG;
       fail(file, "cannot be read");

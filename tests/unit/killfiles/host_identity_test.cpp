@@ -109,6 +109,78 @@ TEST(HostIdentity, OtherWordsAreNotBelieved) {
   }
 }
 
+TEST(HostIdentity, EachPartIsEmptyOrOfItsForm) {
+  const auto expect = [](std::string HostIdentity::*part, bool is_good,
+                         const std::vector<std::string>& values) {
+    for (const std::string& value : values) {
+      HostIdentity identity = host();
+      identity.*part = value;
+      EXPECT_EQ(is_well_formed(identity), is_good) << value;
+    }
+  };
+  const std::string hash = " SHA256:" + std::string(43, 'k');
+  expect(&HostIdentity::machine_id, true, {"", std::string(32, 'a'), std::string(32, 'f')});
+  expect(&HostIdentity::machine_id, false,
+         {std::string(31, 'a'), std::string(33, 'a'), std::string(32, 'g'), std::string(32, '`'),
+          std::string(32, 'A')});
+  expect(&HostIdentity::name, true, {"", "a", "A-b_c.9", std::string(64, 'x')});
+  expect(&HostIdentity::name, false, {"-", "a b", "a/b", std::string(65, 'x')});
+  expect(&HostIdentity::boot_id, true, {"", kBoot, kOtherBoot});
+  expect(&HostIdentity::boot_id, false,
+         {kBoot + "0", kBoot.substr(1), "5f0c91aa01111-4222-8333-444455556666",
+          "5f0c91a--1111-4222-8333-444455556666"});
+  expect(&HostIdentity::process_namespace, true, {"", "0", std::string(20, '9')});
+  expect(&HostIdentity::process_namespace, false, {"x", "-1", std::string(21, '9')});
+  expect(&HostIdentity::host_key, true,
+         {"", kKey, "a" + hash, std::string(64, 'a') + hash,
+          "sk-ssh-ed25519@openssh.com SHA256:" + std::string(42, '+') + "/"});
+  expect(&HostIdentity::host_key, false,
+         {"ssh-rsa", hash, std::string(65, 'a') + hash, "a" + hash + "k", "a_b" + hash,
+          "a SHA257:" + std::string(43, 'k'), "a SHA256:" + std::string(42, 'k') + "="});
+}
+
+TEST(HostIdentity, IsDescribedByWhatIsKnownOfIt) {
+  EXPECT_EQ(describe({}), "a host that does not say who it is");
+  EXPECT_EQ(describe({"", "", kBoot, "", ""}), "? (boot 5f0c91aa)");
+  EXPECT_EQ(describe(host()),
+            "login1 (boot 5f0c91aa, machine 01234567, process namespace 4026531836, " + kKey + ")");
+}
+
+TEST(HostIdentity, AHostWithoutANameIsNotKnownAgain) {
+  HostIdentity nameless = host();
+  nameless.name.clear();
+  nameless.process_namespace.clear();
+  EXPECT_EQ(compare(nameless, nameless), Likeness::another);
+  HostIdentity without_machine_id = host();
+  without_machine_id.process_namespace.clear();
+  HostIdentity now = without_machine_id;
+  now.machine_id.clear();
+  EXPECT_EQ(compare(without_machine_id, now), Likeness::same);
+  EXPECT_EQ(compare(now, without_machine_id), Likeness::same);
+  now.machine_id = std::string(32, '0');
+  EXPECT_EQ(compare(without_machine_id, now), Likeness::another);
+}
+
+TEST(HostIdentity, WithoutANamespaceThenOrNowAHiddenBootIdProvesNothing) {
+  HostIdentity hidden = host();
+  hidden.boot_id.clear();
+  HostIdentity recorded = host();
+  recorded.process_namespace.clear();
+  EXPECT_EQ(compare(recorded, hidden), Likeness::another);
+  hidden.process_namespace.clear();
+  EXPECT_EQ(compare(recorded, hidden), Likeness::another);
+  EXPECT_EQ(compare(host(), hidden), Likeness::another);
+}
+
+TEST(HostIdentity, AKeyOfOneSideOnlySaysNothing) {
+  HostIdentity keyless = rebooted();
+  keyless.host_key.clear();
+  EXPECT_EQ(compare(host(), keyless), Likeness::rebooted);
+  keyless.machine_id.clear();
+  EXPECT_EQ(compare(host(), keyless), Likeness::another);
+  EXPECT_EQ(compare(keyless, keyless), Likeness::same);
+}
+
 TEST(HostIdentity, AnyLineEndsWithAnAnswer) {
   for (std::size_t length = 0; length < 200; ++length) {
     parse_identity(std::string(length, ' '));

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Killfiles on disk: written, listed, found.
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <array>
 #include <chrono>
 #include <system_error>
 
@@ -49,13 +52,16 @@ TEST_F(KillfileFolderTest, WritesAFileForItsOwnerAloneThatReadsBack) {
 
 TEST_F(KillfileFolderTest, HalvesThatKilledLaunchersLeftGoAfterADay) {
   record("run1", "");
-  const auto day_ago = std::filesystem::file_time_type::clock::now() - std::chrono::hours(25);
+  const auto day_ago = std::filesystem::file_time_type::clock::now() - std::chrono::hours(24);
+  std::filesystem::last_write_time(folder_.write(".dtool/.young.killfile.abc123", ""),
+                                   day_ago + std::chrono::minutes(1));
   for (const char* name : {".dtool/.old.killfile.abc123", ".dtool/.notes", ".dtool/old.killfile"})
     std::filesystem::last_write_time(folder_.write(name, ""), day_ago);
   folder_.write(".dtool/.being_written.killfile.abc123", "");
   record("run2", "");
   const auto is_there = [&](const char* name) { return std::filesystem::exists(folder() / name); };
   EXPECT_FALSE(is_there(".old.killfile.abc123"));
+  EXPECT_TRUE(is_there(".young.killfile.abc123"));
   EXPECT_TRUE(is_there(".being_written.killfile.abc123"));
   EXPECT_TRUE(is_there(".notes"));
   EXPECT_TRUE(is_there("old.killfile"));
@@ -137,6 +143,28 @@ TEST_F(KillfileFolderTest, ListsUnreadableFilesWithWhyAndPassesOthersOver) {
   }
 }
 
+TEST_F(KillfileFolderTest, AFileWithoutATimeHasThatOfItsLastChange) {
+  record("old", "2026-11-20T00:00:00Z");
+  record("new", "2026-11-22T00:00:00Z");
+  const auto file = folder_.write(".dtool/between.killfile", "10.0.0.1 allenact_x\n");
+  const timespec noon{1795262400, 0};  // 2026-11-21T12:00:00Z
+  const std::array<timespec, 2> times = {noon, noon};
+  ASSERT_EQ(utimensat(AT_FDCWD, file.c_str(), times.data(), 0), 0);
+  std::string names;
+  for (const Listed& run : list(folder())) names += run.file.stem().string() + " ";
+  EXPECT_EQ(names, "new between old ");
+}
+
+TEST_F(KillfileFolderTest, SaysWhyTheFolderCannotBeRead) {
+  const auto file = folder_.write("file", "");
+  try {
+    list(file);
+    FAIL();
+  } catch (const std::system_error& fault) {
+    EXPECT_TRUE(std::string(fault.what()).starts_with(file.string() + ": cannot be read: "));
+  }
+}
+
 TEST_F(KillfileFolderTest, ListsNothingWhereThereIsNoFolder) {
   EXPECT_TRUE(list(folder()).empty());
 }
@@ -166,6 +194,8 @@ TEST_F(KillfileFolderTest, FindsARunByItsTagByAPartOfItsIdAndAsTheLast) {
   EXPECT_EQ(found("lr3"), "train_lr3_20261122-000000-bbbbbb");
   EXPECT_EQ(told, "2 runs fit lr3: this is the newest, train_lr3_20261122-000000-bbbbbb");
   EXPECT_EQ(found("train_lr3"), "train_lr3_20261122-000000-bbbbbb");
+  EXPECT_EQ(find(folder(), "lr3").killfile.value().run_id, "train_lr3_20261122-000000-bbbbbb")
+      << "and nobody is told";
   EXPECT_EQ(find_fault("train").substr(0, 30), "'train' begins the id of 2 run");
   EXPECT_EQ(find_fault("000000").substr(0, 37), "'000000' is part of the ids of 3 runs");
 }
@@ -205,6 +235,50 @@ TEST_F(KillfileFolderTest, NamesTheCandidatesOrTheRecordedRuns) {
   EXPECT_EQ(find_fault(""), "the run id is empty");
 }
 
+TEST_F(KillfileFolderTest, NamesTenRunsAndHowManyMoreThereAre) {
+  const auto named = [&] { return find_fault("run"); };
+  for (int i = 0; i < 10; ++i)
+    record(fmt::format("run{}", i), fmt::format("2026-11-2{}T00:00:00Z", i));
+  const std::string hint = "\nhint: give more of the id of the one you mean";
+  EXPECT_EQ(named(),
+            "'run' begins the id of 10 runs: run9, run8, run7, run6, run5, run4, run3, run2, run1, "
+            "run0" +
+                hint);
+  record("run10", "2026-11-30T00:00:00Z");
+  record("run11", "2026-12-01T00:00:00Z");
+  EXPECT_EQ(named(),
+            "'run' begins the id of 12 runs: run11, run10, run9, run8, run7, run6, run5, run4, "
+            "run3, run2 and 2 more" +
+                hint);
+}
+
+TEST(RunsMeant, AreByWholeIdThenLastThenBeginningThenTagThenPart) {
+  const std::string b_x = "b_x_20261122-034512-bbbbbb";
+  const std::string a_x = "a_x_20261121-034512-aaaaaa";
+  const std::string last = "last_20261120-034512-cccccc";
+  const std::vector<std::string> all = {b_x, a_x, last};
+  const auto expect = [&](const std::string& text, const std::vector<std::string>& ids,
+                          bool is_tag) {
+    const Meant meant = runs_meant(all, text);
+    EXPECT_EQ(meant.ids, ids) << text;
+    EXPECT_EQ(meant.is_tag, is_tag) << text;
+  };
+  expect(a_x, {a_x}, false);
+  expect("last", {b_x}, false);
+  expect("x", {b_x, a_x}, true);
+  expect("a_x", {a_x}, true);
+  expect("a_", {a_x}, false);
+  expect("la", {last}, false);
+  expect("2026112", {b_x, a_x, last}, false);
+  expect("aaaaaa", {a_x}, false);
+  expect("none", {}, false);
+  EXPECT_EQ(runs_meant({"last", "b"}, "last").ids, std::vector<std::string>{"last"});
+  EXPECT_TRUE(runs_meant({}, "last").ids.empty());
+  // A beginning goes before a tag, and a tag is not the whole name.
+  EXPECT_EQ(runs_meant({"a_x_20261122-034512-bbbbbb", "x_20261121-034512-aaaaaa"}, "x").ids,
+            std::vector<std::string>{"x_20261121-034512-aaaaaa"});
+}
+
 TEST_F(KillfileFolderTest, SaysSoWhereNothingIsRecorded) {
   EXPECT_EQ(find_fault("x"),
             "no run 'x' is recorded in " + folder().string() + "\nhint: dtool run starts one");
@@ -220,7 +294,11 @@ TEST_F(KillfileFolderTest, FindsFilesWithoutARunIdByTheirName) {
 TEST_F(KillfileFolderTest, RefusesARunRecordedTwice) {
   const std::filesystem::path file = record("run1", "");
   std::filesystem::copy(file, folder() / "copy.killfile");
-  EXPECT_NE(find_fault("run1").find("run 'run1' is recorded twice: "), std::string::npos);
+  std::filesystem::last_write_time(
+      file, std::filesystem::last_write_time(file) - std::chrono::seconds(1));
+  EXPECT_EQ(find_fault("run1"),
+            "run 'run1' is recorded twice: " + (folder() / "copy.killfile").string() + " and " +
+                file.string());
 }
 
 }  // namespace

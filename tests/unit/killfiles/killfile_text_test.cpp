@@ -59,6 +59,13 @@ std::string edited(const std::string& from, const std::string& to) {
   return text.replace(place, from.size(), to);
 }
 
+/// `f:LINE:`, the line being the one that begins with the words.
+std::string at_line(const std::string& text, const std::string& words) {
+  const std::size_t place = text.find("\n" + words) + 1;
+  const auto before = text.begin() + static_cast<std::ptrdiff_t>(place);
+  return "f:" + std::to_string(1 + std::count(text.begin(), before, '\n')) + ":";
+}
+
 TEST(KillfileText, ReadsBackToAnEqualValue) {
   EXPECT_EQ(parse(to_text(example()), "f"), example());
 }
@@ -77,6 +84,16 @@ TEST(KillfileText, KeepsEverySeed) {
     Killfile killfile = example();
     killfile.seed = seed;
     EXPECT_EQ(parse(to_text(killfile), "f").seed, seed);
+  }
+  EXPECT_EQ(fault(edited("seed = 12345", "seed = \"0018446744073709551615\"")),
+            at_line(to_text(example()), "seed") +
+                "8: seed: '0018446744073709551615' is no number from 0 to 18446744073709551615");
+  for (const auto& [largest, line] : std::vector<std::pair<std::uint64_t, std::string>>{
+           {9223372036854775807ull, "\nseed = 9223372036854775807\n"},
+           {9223372036854775808ull, "\nseed = \"9223372036854775808\"\n"}}) {
+    Killfile killfile = example();
+    killfile.seed = largest;
+    EXPECT_NE(to_text(killfile).find(line), std::string::npos) << "TOML's numbers are signed";
   }
 }
 
@@ -141,13 +158,6 @@ TEST(KillfileText, CutShortAnywhereIsAnErrorOrEqual) {
   expect_no_cut_passes(many);
   std::mt19937 random(23);
   for (int round = 0; round < 5; ++round) expect_no_cut_passes(random_killfile(random));
-}
-
-/// `f:LINE:`, the line being the one that begins with the words.
-std::string at_line(const std::string& text, const std::string& words) {
-  const std::size_t place = text.find("\n" + words) + 1;
-  const auto before = text.begin() + static_cast<std::ptrdiff_t>(place);
-  return "f:" + std::to_string(1 + std::count(text.begin(), before, '\n')) + ":";
 }
 
 TEST(KillfileText, CutShortBetweenMachinesSaysHowManyItShouldName) {
@@ -218,6 +228,18 @@ TEST(KillfileText, WithAValueThatNoRunHasIsRefused) {
     EXPECT_NE(message.find(part), std::string::npos) << message << "\nlacks: " << part;
   };
   has(fault(edited("20261121-034512-x7Qa\"", "a/../b\"")), "run_id: 'a/../b' is no run id");
+  has(fault(edited("seed = 12345", "seed = \"\"")), "seed: '' is no number");
+  has(fault(edited("seed = 12345", "seed = \"1x\"")), "seed: '1x' is no number");
+  has(fault(edited("seed = 12345", "seed = \"1:\"")), "seed: '1:' is no number");
+  has(fault(edited("2026-11-21T03:45:12Z", "2026-11-21T03:45:1:Z")), "is no time such as");
+  has(fault(edited("2026-11-21T03:45:12Z", "2026-11-21T03:45:1/Z")), "is no time such as");
+  has(fault(edited("2026-11-21T03:45:12Z", "2026-11-21 03:45:12Z")), "is no time such as");
+  has(fault(edited("nproc_per_node = 2", "nproc_per_node = 2147483648")),
+      "nproc_per_node: 2147483648 is out of range");
+  EXPECT_EQ(fault(edited("nproc_per_node = 2", "nproc_per_node = 2147483647")), "");
+  EXPECT_EQ(fault(edited("2026-11-21T03:45:12Z", "2909-09-09T09:09:09Z")), "");
+  has(fault(edited("coordinator =", "rerun_of = \"../a\"\ncoordinator =")),
+      "rerun_of: '../a' is no run id");
   has(fault(edited("kind = \"run\"", "kind = \"walk\"")), "'walk' is neither 'run' nor 'config'");
   has(fault(edited("2026-11-21T03:45:12Z", "yesterday")), "'yesterday' is no time such as");
   has(fault(edited("seed = 12345", "seed = -1")), "seed: '-1' is no number");

@@ -89,6 +89,36 @@ TEST(StrictTable, NamesLineAndColumnOfAWrongType) {
             "f.toml:7:5: e.f must be a whole number, not a number with a fraction");
 }
 
+TEST(StrictTable, SaysWhatItFoundInPlaceOfWhatItWanted) {
+  for (const auto& [value, found] :
+       std::vector<std::pair<std::string, std::string>>{{"'x'", "a string"},
+                                                        {"1", "a whole number"},
+                                                        {"1.5", "a number with a fraction"},
+                                                        {"[1]", "a list"},
+                                                        {"{a = 1}", "a table"},
+                                                        {"2026-11-21", "a date or time"},
+                                                        {"10:00:00", "a date or time"}}) {
+    const StrictTable root = table("a = " + value);
+    EXPECT_EQ(fault_of([&] { root.boolean("a"); }),
+              "f.toml:1:5: a must be true or false, not " + found);
+    EXPECT_EQ(root.holds_text("a"), found == "a string");
+    EXPECT_EQ(root.is_list("a"), found == "a list");
+  }
+  const StrictTable root = table("a = true\n[\"b\\nc\"]\nd = [[1]]\n");
+  EXPECT_EQ(root.boolean("a"), true);
+  EXPECT_FALSE(root.holds_text("z") || root.is_list("z") || root.boolean("z"));
+  EXPECT_EQ(root.keys(), (std::vector<std::string>{"a", "b\nc"}));
+  const StrictTable inner = root.table("b\nc").value();
+  EXPECT_EQ(fault_of([&] { inner.tables("d"); }),
+            "f.toml:3:6: b c.d must be a list of tables, [[b c.d]], not a list");
+  EXPECT_EQ(fault_of([&] { inner.numbers("d"); }),
+            "f.toml:3:6: b c.d must be a list of numbers, not a list");
+  EXPECT_EQ(fault_of([&] { root.numbers("a"); }),
+            "f.toml:1:5: a must be a list of numbers, not true or false");
+  EXPECT_EQ(fault_of([&] { inner.refuse("d", "no"); }), "f.toml:3:5: b c.d: no");
+  EXPECT_EQ(inner.where("z"), "f.toml:2:1") << "the table that lacks it";
+}
+
 TEST(StrictTable, NamesTheFirstUnknownKeyOfTheFileAndTheNearestKnownOne) {
   const StrictTable root = table("known = 1\nzunknown = 2\nknwon = 3\n");
   EXPECT_EQ(fault_of([&] {
@@ -119,7 +149,10 @@ TEST(StrictTable, SaysThatAStringStandsInQuotes) {
            std::string::npos;
   };
   EXPECT_TRUE(is_hinted("a = 1\nb = h1,h2\n"));
-  EXPECT_TRUE(is_hinted("a = /etc/passwd"));
+  for (const std::string text : {"a = /etc/passwd", "a=x", "a =\t ~/x", "a = .x", "a = Z\n"})
+    EXPECT_TRUE(is_hinted(text)) << text;
+  for (const std::string text : {"a", "a\nb = x\n", "a = ", "a = \nb = x\n", "a= 1x", "a = -x"})
+    EXPECT_FALSE(is_hinted(text)) << text;
   EXPECT_FALSE(is_hinted("a = 1\na = 2\n"));
   EXPECT_FALSE(is_hinted("a = \"x"));
 }
