@@ -95,7 +95,7 @@ class Fleet : public Remote {
                                    OnOutput on_output, Deadline deadline);
   asio::awaitable<int> run_in_shell(FleetRound& round, std::size_t index, Connection& connection,
                                     CommandStreams streams, Deadline deadline);
-  asio::awaitable<void> feed(FleetRound& round, std::size_t index, int pipe, Deadline deadline);
+  asio::awaitable<bool> feed(FleetRound& round, std::size_t index, int pipe, Deadline deadline);
 
   std::unique_ptr<HostLinks> links_;
   Reactor& reactor_;
@@ -233,15 +233,14 @@ asio::awaitable<int> Fleet::ask_program(FleetRound& round, std::size_t index, Fo
   co_return co_await links_->program(host).answer(requests, log_in_said, deadline);
 }
 
-/// Hands a host's command its own input and what it shares with others.
-asio::awaitable<void> Fleet::feed(FleetRound& round, std::size_t index, int pipe,
+/// Hands a host's command its own input and what it shares with others. Whether it has all.
+asio::awaitable<bool> Fleet::feed(FleetRound& round, std::size_t index, int pipe,
                                   Deadline deadline) {
   const Task& task = round.tasks[index];
   const Command& command = std::get<Command>(task.step);
   if (command.input_from == nullptr) {
     const std::string_view input = command.input;
-    co_await write_all(reactor_, pipe, input, deadline);
-    co_return;
+    co_return co_await write_all(reactor_, pipe, input, deadline);
   }
   // Long rounds share many of them, one after another: what no task can name again goes.
   std::erase_if(round.outputs, [](const auto& each) { return each.first.use_count() == 1; });
@@ -251,7 +250,7 @@ asio::awaitable<void> Fleet::feed(FleetRound& round, std::size_t index, int pipe
                                                      &task](const Transferred& input) {
     tell(round, [&](Events& events) { events.on_progress(task.host, input); });
   };
-  co_await output->send(pipe, command.input, deadline, std::move(on_sent));
+  co_return co_await output->send(pipe, command.input, deadline, std::move(on_sent));
 }
 
 asio::awaitable<int> Fleet::run_in_shell(FleetRound& round, std::size_t index,

@@ -182,23 +182,25 @@ void ServingProgram::start(Damaged damaged) {
   asio::co_spawn(reactor_.context(), run(started_, host_program_line(damaged)), asio::detached);
 }
 
-/// After a failure the program sees the end of its input before the end of a request.
+/// If not all is written, the program sees the end of its input before the end of a request: else
+/// it would wait for the rest.
 asio::awaitable<void> ServingProgram::write(std::shared_ptr<Started> started,
                                             const HostRequests& requests) {
   const int pipe = started->input.writer.get();
   std::exception_ptr failure;
+  bool is_whole = true;
   try {
     const std::string begin = host::to_frame(host::BeginOfRequests());
-    if (requests.are_followed) co_await write_all(reactor_, pipe, begin, kNoDeadline);
-    co_await requests.write(pipe);
+    if (requests.are_followed) is_whole = co_await write_all(reactor_, pipe, begin, kNoDeadline);
+    if (is_whole) is_whole = co_await requests.write(pipe);
     const std::string end = host::to_frame(host::EndOfRequests());
-    if (requests.are_followed && !started->is_last)
-      co_await write_all(reactor_, pipe, end, kNoDeadline);
+    if (is_whole && requests.are_followed && !started->is_last)
+      is_whole = co_await write_all(reactor_, pipe, end, kNoDeadline);
   } catch (...) {  // whatever it is, the pipe must be closed first
     failure = std::current_exception();
   }
   started->is_written = true;
-  if (failure || !requests.are_followed || started->is_last) started->end_input();
+  if (failure || !is_whole || !requests.are_followed || started->is_last) started->end_input();
   if (failure) std::rethrow_exception(failure);
 }
 

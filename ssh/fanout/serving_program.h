@@ -15,8 +15,8 @@ namespace dtool::ssh {
 
 /// One command's requests for dtool-host.
 struct HostRequests {
-  /// Writes their frames to a non-blocking pipe; called anew for each try.
-  std::function<asio::awaitable<void>(int pipe)> write;
+  /// Writes their frames to a non-blocking pipe; called anew for each try. Whether it wrote all.
+  std::function<asio::awaitable<bool>(int pipe)> write;
   std::function<void(Stream, std::string_view)> on_output;  ///< takes the replies
   bool are_followed = false;  ///< by another command, for which the program waits
 };

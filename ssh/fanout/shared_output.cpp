@@ -96,7 +96,7 @@ Transferred SharedOutput::transferred(off_t at) const {
   return so_far;
 }
 
-/// False if the reader has gone.
+/// False if the reader has gone, or the file cannot be read.
 asio::awaitable<bool> SharedOutput::send_what_is_there(Waiter& waiter, int fd, off_t& at,
                                                        Deadline deadline) {
   constexpr std::size_t kChunk = 65'536;  // what a pipe holds
@@ -107,10 +107,10 @@ asio::awaitable<bool> SharedOutput::send_what_is_there(Waiter& waiter, int fd, o
   co_return outcome == Waiter::Outcome::ready;
 }
 
-asio::awaitable<void> SharedOutput::send(int fd, std::string_view before, Deadline deadline,
+asio::awaitable<bool> SharedOutput::send(int fd, std::string_view before, Deadline deadline,
                                          std::function<void(const Transferred&)> on_sent) {
   const bool is_taken = co_await write_all(reactor_, fd, before, deadline);
-  if (!is_taken) co_return;
+  if (!is_taken) co_return false;
   Waiter waiter(reactor_, fd);
   off_t at = 0;
   for (;;) {
@@ -119,7 +119,7 @@ asio::awaitable<void> SharedOutput::send(int fd, std::string_view before, Deadli
       if (is_made_) expect_success();  // of no good to anybody
       const off_t earlier = at;
       const bool goes_on = co_await send_what_is_there(waiter, fd, at, deadline);
-      if (!goes_on) co_return;
+      if (!goes_on) co_return false;
       tell_when_made();
       if (at != earlier) on_sent(transferred(at));
     }
@@ -127,9 +127,9 @@ asio::awaitable<void> SharedOutput::send(int fd, std::string_view before, Deadli
     if (is_made) {
       expect_success();
       on_sent(transferred(at));  // that this is all
-      co_return;
+      co_return true;
     }
-    if (Clock::now() >= deadline || !has_reader(fd)) co_return;
+    if (Clock::now() >= deadline || !has_reader(fd)) co_return false;
     co_await reactor_.sleep(kLookAgain);
   }
 }

@@ -26,9 +26,9 @@ class SharedOutput {
   SharedOutput& operator=(const SharedOutput&) = delete;
 
   /// Writes `before` and then the whole output into the non-blocking pipe `fd`, as the output
-  /// grows; reports how much was taken. Returns early if the reader has gone or `deadline` has
-  /// passed. Throws HostError(local_program) if the output could not be made.
-  asio::awaitable<void> send(int fd, std::string_view before, Deadline deadline,
+  /// grows; reports how much was taken. False if it stopped early: the reader has gone, `deadline`
+  /// has passed, or a call failed. Throws HostError(local_program) if the output could not be made.
+  asio::awaitable<bool> send(int fd, std::string_view before, Deadline deadline,
                              std::function<void(const Transferred&)> on_sent);
 
  private:

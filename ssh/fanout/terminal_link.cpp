@@ -70,7 +70,7 @@ class TerminalLink::Work {
   void on_asked();
   void await_resizing();
   asio::awaitable<void> connect();
-  asio::awaitable<void> write_request(const Command& request, int pipe);
+  asio::awaitable<bool> write_request(const Command& request, int pipe);
   asio::awaitable<void> run_here(std::string line, const Terminal& terminal, HostResult& result);
   asio::awaitable<void> run_there(std::string line, const Terminal& terminal, HostResult& result);
   asio::awaitable<void> run_in(TerminalRelay& relay, std::string line, HostResult& result);
@@ -152,9 +152,9 @@ asio::awaitable<void> TerminalLink::Work::connect() {
   }
 }
 
-asio::awaitable<void> TerminalLink::Work::write_request(const Command& request, int pipe) {
+asio::awaitable<bool> TerminalLink::Work::write_request(const Command& request, int pipe) {
   const std::string_view input = request.input;
-  co_await write_all(reactor_, pipe, input, kNoDeadline);
+  co_return co_await write_all(reactor_, pipe, input, kNoDeadline);
 }
 
 asio::awaitable<void> TerminalLink::Work::ask(Command request, HostResult& result) {

@@ -52,9 +52,10 @@ class ServingProgramTest : public testing::Test {
   }
   ~ServingProgramTest() override { run_in(reactor, program.end()); }
 
-  asio::awaitable<void> write(const std::string& frames, int pipe) {
+  asio::awaitable<bool> write(const std::string& frames, int pipe) {
     const std::string_view bytes = frames;
-    co_await write_all(reactor, pipe, bytes, kNoDeadline);
+    const bool is_taken = co_await write_all(reactor, pipe, bytes, kNoDeadline);
+    co_return is_taken&& can_write;
   }
 
   /// The exit code; `out` is the reply.
@@ -91,6 +92,7 @@ class ServingProgramTest : public testing::Test {
   ServingProgram program{reactor, connection};
   std::string out;
   std::string log_in_said;
+  bool can_write = true;
 };
 
 TEST_F(ServingProgramTest, CommandsThatFollowEachOtherTakeOneShell) {
@@ -145,6 +147,14 @@ TEST_F(ServingProgramTest, OneThatWasKilledMeanwhileIsStartedAgain) {
   EXPECT_EQ(ask(host::StatusRequest(), Follows::more), 0);
   reply<host::StatusReply>();
   EXPECT_EQ(connection.shells, 2);
+}
+
+TEST_F(ServingProgramTest, ARequestThatCouldNotBeWrittenWholeIsNotWaitedFor) {
+  EXPECT_EQ(ask(host::StatusRequest(), Follows::more), 0);
+  can_write = false;
+  const std::string half = host::to_frame(host::StatusRequest()).substr(0, 8);
+  EXPECT_NE(ask_with(half, Follows::more, after(std::chrono::minutes(1))), 0);
+  EXPECT_FALSE(program.is_running());
 }
 
 TEST_F(ServingProgramTest, ACommandThatTakesTooLongIsToldSo) {
