@@ -159,19 +159,20 @@ done
 passwd=$(sed "/^$log_in_user:/ s,[^:]*$,/root/traced_shell," "$DTOOL_LAB_FOLDER/passwd")
 echo "$passwd" >"$DTOOL_LAB_FOLDER/passwd"
 
+# A command that waits without end exits with 124.
 traced_on() {
   local side=$1 options
   read -ra options <<<"$2"
   shift 2
   rm -f "$work/trace"
   if [[ $side == launcher ]]; then
-    { run strace -o "$work/trace" --quiet=all "${options[@]}" "$@"; } 2>/dev/null  # bash tells of a kill
+    { run timeout 120 strace -o "$work/trace" --quiet=all "${options[@]}" "$@"; } 2>/dev/null  # bash tells of a kill
     return
   fi
   on 1 mkdir traces
   # shellcheck disable=SC2016
   on 1 sh -c 'echo "$1" >strace_options' sh "${options[*]}"
-  run "$@"
+  run timeout 120 "$@"
   on 1 rm strace_options
   # A session goes on behind a start.
   [[ $code != 0 || -z $(killfiles) ]] || soon both_run || true
