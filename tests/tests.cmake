@@ -46,6 +46,7 @@ if(DTOOL_TESTS)
     tests/unit/cli/run/host/check_test.cpp
     tests/unit/cli/run/host/coordinator_test.cpp
     tests/unit/cli/run/host/environment_list_test.cpp
+    tests/unit/cli/run/host/guard_test.cpp
     tests/unit/cli/run/host/job_cause_test.cpp
     tests/unit/cli/run/host/job_test.cpp
     tests/unit/cli/run/host/kept_ranks_test.cpp

@@ -71,6 +71,16 @@ TEST(StrictTable, DotsAndBracketsInStringsAndListsAreNoDepth) {
   EXPECT_NE(fault_of([&] { table(times("a.", 65) + "a = 1\n"); }), "");
 }
 
+TEST(RequireShallow, CountsWhatIsOpen) {
+  for (const std::string& text :
+       {times("a = [{b.c = [1.5]}]\n", 100), times("]}", 100), times("[", 64), times("{", 64),
+        times("a.", 64), "'" + times(".", 100) + "'" + times(".", 64)})
+    EXPECT_NO_THROW(require_shallow(text, "f")) << text.substr(0, 50);
+  for (const std::string& text : {times("[", 65), times("{", 65), times("a.", 65),
+                                  times("]", 10) + times("[", 65), "'a'" + times(".", 65)})
+    EXPECT_EQ(fault_of([&] { require_shallow(text, "f"); }), "f:1: it is nested more than 64 deep");
+}
+
 TEST(StrictTable, NamesLineAndColumnOfAWrongType) {
   const StrictTable root = table("a = 3\nb = \"x\"\n\n  c = [1]\nd = true\n[e]\nf = 1.5\n");
   EXPECT_EQ(fault_of([&] { root.text("a"); }),
@@ -132,7 +142,7 @@ TEST(StrictTable, NamesTheFirstUnknownKeyOfTheFileAndTheNearestKnownOne) {
 
 TEST(StrictTable, NamesTheLineOfTextThatIsNoToml) {
   EXPECT_EQ(fault_of([] { table("a = 1\nb = \n"); }).substr(0, 9), "f.toml:2:");
-  EXPECT_EQ(fault_of([] { table("a = 1\na = 2\n"); }).substr(0, 9), "f.toml:2:");
+  EXPECT_EQ(fault_of([] { table("a = 1\na = 2\n"); }).substr(0, 17), "f.toml:2:5: error");
 }
 
 TEST(StrictTable, GivesListsOfNumbers) {

@@ -6,6 +6,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -26,20 +28,49 @@ class KeptRanksTest : public testing::Test {
     for (const pid_t each : started_) wait_for_child(each);
   }
 
-  /// In a group of its own. It takes note of TERM, and goes on.
-  pid_t start(const std::string& name) {
+  /// A shell that runs the script in the folder, in a group of its own.
+  pid_t run(const std::string& script) {
     const pid_t child = ::fork();
     if (child == 0) {
       ::setpgid(0, 0);
-      const std::string script = "trap 'echo TERM > " + name + ".heard' TERM; echo > " + name +
-                                 ".ready; for _ in {1..600}; do sleep 0.05; done";
       if (::chdir(folder_.path().c_str()) == 0)
         ::execlp("bash", "bash", "-c", script.c_str(), nullptr);
       ::_exit(kCannotRun);
     }
     started_.push_back(child);
+    return child;
+  }
+
+  /// In a group of its own. It takes note of TERM, and goes on.
+  pid_t start(const std::string& name) {
+    const pid_t child = run("trap 'echo TERM > " + name + ".heard' TERM; echo > " + name +
+                            ".ready; for _ in {1..600}; do sleep 0.05; done");
     for (int i = 0; i < 2000 && folder_.read(name + ".ready").empty(); ++i) host::pause(10ms);
     return child;
+  }
+
+  /// The record of attempt 2's local rank, whose process has ended with that code.
+  void end(int local_rank, const std::string& code) {
+    const std::string record = "ranks/2." + std::to_string(local_rank);
+    folder_.write(record, "2 0\n");
+    folder_.write(record + ".code", code + "\n");
+  }
+
+  void begin(int local_rank, pid_t pid) {
+    folder_.write("ranks/2." + std::to_string(local_rank),
+                  std::to_string(pid) + " " + std::to_string(find_process(pid)->start) + "\n");
+  }
+
+  /// Attempt 2's ranks from 4 on.
+  int keep(int count, pid_t mpirun = 0) {
+    return keep_ranks({folder_.path(), "2", "4", std::to_string(count), std::to_string(mpirun)});
+  }
+
+  /// The file first_failure, which is emptied.
+  std::string first_failure() {
+    const std::string text = folder_.read("first_failure");
+    std::filesystem::remove(folder_.path() / "first_failure");
+    return text;
   }
 
   const tests::TemporaryFolder folder_;
@@ -60,6 +91,112 @@ TEST_F(KeptRanksTest, AreEndedByTermAndThenByKillWithTheirProgramsOnceOneHasFail
   for (const pid_t each : {rank, program}) EXPECT_EQ(wait_for_child(each, 5s), kKilled);
   EXPECT_EQ(folder_.read("program.heard"), "") << "its rank passes TERM on";
   started_.clear();
+}
+
+TEST_F(KeptRanksTest, AreRefusedWithoutTheirWords) {
+  for (const std::size_t count : {4U, 6U})
+    EXPECT_THROW(keep_ranks(std::vector<std::string>(count, "1")), std::runtime_error);
+  EXPECT_THROW(keep_ranks({folder_.path(), "2", "x", "1", "0"}), std::runtime_error);
+}
+
+TEST_F(KeptRanksTest, EndWellWhenAllHave) {
+  end(0, "0");
+  end(1, "0");
+  EXPECT_EQ(keep(2), 0);
+  EXPECT_EQ(first_failure(), "");
+  end(2, "7");
+  EXPECT_EQ(keep(2), 0) << "the third is another machine's";
+}
+
+TEST_F(KeptRanksTest, TheFirstThatFailedByItselfIsNamed) {
+  end(0, "0");
+  end(1, "7");
+  end(2, "8");
+  EXPECT_EQ(keep(3), 7);
+  EXPECT_EQ(first_failure(), "5\n");
+  folder_.write("ranks/2.1.told", "");
+  EXPECT_EQ(keep(3), 8) << "mpirun told the other to end";
+  EXPECT_EQ(first_failure(), "6\n");
+}
+
+TEST_F(KeptRanksTest, WhatFollowsFromAnothersFailureIsNamedOnlyIfNothingElseFailed) {
+  end(0, "3");
+  folder_.write("last_words.2.4", "a peer is gone\n");
+  EXPECT_EQ(keep(1), 3);
+  EXPECT_EQ(first_failure(), "4\n");
+  end(1, "7");
+  EXPECT_EQ(keep(2), 7);
+  EXPECT_EQ(first_failure(), "5\n");
+  end(1, "3");
+  folder_.write("last_words.2.5", "a peer is gone\n");
+  end(2, "8");
+  folder_.write("log", "Connection closed by peer\n");
+  EXPECT_EQ(keep(3), 3) << "a victim by its last line";
+  EXPECT_EQ(first_failure(), "4\n");
+}
+
+TEST_F(KeptRanksTest, ACauseThatIsSeenAfterWhatFollowsFromItIsNamed) {
+  end(0, "3");
+  folder_.write("last_words.2.4", "a peer is gone\n");
+  begin(1, run("sleep 0.1; echo 7 > ranks/2.1.code"));
+  EXPECT_EQ(keep(2), 7);
+  EXPECT_EQ(first_failure(), "5\n");
+}
+
+TEST_F(KeptRanksTest, OneWhoseEndIsNotKnownWasKilled) {
+  folder_.write("ranks/2.0", "2 0\n");
+  EXPECT_EQ(keep(1), kKilled);
+  EXPECT_EQ(first_failure(), "dtool's own process for rank 4\n");
+  for (const char* record : {"1 0\n", "x\n", "", "99999999 1\n"}) {
+    folder_.write("ranks/2.0", record);
+    EXPECT_EQ(keep(1), kKilled) << record;
+  }
+}
+
+TEST_F(KeptRanksTest, TheRankThatTorchrunNotedIsNamed) {
+  end(0, "7");
+  folder_.write("first_failure", "9\n");
+  EXPECT_EQ(keep(1), 7);
+  EXPECT_EQ(first_failure(), "9\n");
+}
+
+TEST_F(KeptRanksTest, ThatHaveNotBegunOrNotEndedAreWaitedForAndSoIsMpirun) {
+  begin(0, run("sleep 0.1; echo 0 > ranks/2.0.code"));
+  run("sleep 0.3; echo 2 0 > ranks/2.1; sleep 0.05; echo 0 > ranks/2.1.code");
+  const pid_t mpirun = run("sleep 0.6; echo > mpirun_ended");
+  std::erase(started_, mpirun);
+  folder_.write("ranks/2.1.code", "0\n");
+  EXPECT_EQ(keep(2, mpirun), 0);
+  EXPECT_EQ(folder_.read("mpirun_ended"), "\n");
+}
+
+TEST_F(KeptRanksTest, OfASessionAreLeftToIt) {
+  const pid_t rank = start("rank");
+  end(0, "7");
+  begin(1, rank);
+  folder_.write("supervise", "");
+  EXPECT_EQ(keep(2), 7);
+  EXPECT_EQ(wait_for_child(rank, 0s), std::nullopt);
+  EXPECT_EQ(folder_.read("rank.heard"), "");
+}
+
+TEST_F(KeptRanksTest, AreNotKilledIfTheyEndByTermAndTheOtherMachinesAreWaitedFor) {
+  const pid_t program = start("program");
+  const pid_t rank =
+      run("trap 'exit 9' TERM; echo > ready; for _ in {1..500}; do sleep 0.02; done");
+  for (int i = 0; i < 2000 && folder_.read("ready").empty(); ++i) host::pause(10ms);
+  const pid_t mpirun = run("sleep 0.5; echo > mpirun_ended");
+  std::erase(started_, mpirun);
+  end(0, "7");
+  begin(1, rank);
+  folder_.write("ranks/2.1.program", std::to_string(program) + "\n");
+  const Time began = time_since_boot();
+  EXPECT_EQ(keep(2, mpirun), 7);
+  EXPECT_LT(time_since_boot() - began, 4s);
+  EXPECT_EQ(wait_for_child(rank, 5s), 9);
+  std::erase(started_, rank);
+  EXPECT_EQ(wait_for_child(program, 0s), std::nullopt);
+  EXPECT_EQ(folder_.read("mpirun_ended"), "\n");
 }
 
 }  // namespace

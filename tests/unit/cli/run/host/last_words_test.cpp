@@ -56,6 +56,16 @@ TEST(WordsOfMpirun, AreItsFirstThatSaySomething) {
             "ORTE has lost communication with a remote daemon. (h2)");
   EXPECT_EQ(words_of_mpirun("Primary job  terminated normally\n[h1:1] PMIX ERROR: x\ntwo\nlines\n"),
             "two lines");
+  for (const char* noise :
+       {"Primary job", "a non-zero exit code", "Terminated", "ORTE was unable to reliably",
+        "[h1] PMIX ERROR: x", "[h1] Warning: setpgid failed"})
+    EXPECT_EQ(words_of_mpirun(std::string(noise) + "\nwhy"), "why");
+  for (const char* word :
+       {"[h1] why", "a PMIX ERROR: x", "a Remote daemon: on h2", "why on node h2"})
+    EXPECT_EQ(words_of_mpirun(word), word);
+  EXPECT_EQ(words_of_mpirun("\x1b~ \x7fwhy\n\nnot this\n"), "~ why");
+  EXPECT_EQ(words_of_mpirun(std::string(600, 'x') + "\n Remote daemon: on node h2"),
+            std::string(500, 'x') + " (h2)");
   EXPECT_EQ(words_of_mpirun(""), "mpirun left no word of why");
 }
 

@@ -7,7 +7,6 @@
 
 #include <map>
 
-#include "cli/run/host/guard.h"
 #include "cli/run/host/session_turn.h"
 
 namespace dtool::host {
@@ -454,28 +453,6 @@ TEST_F(MachineTest, ALossIsActedOnInTheTurnThatFindsIt) {
   take_turn(
       nullptr, *machine_, &link, heard, [](const Decision&) {}, now_);
   EXPECT_TRUE(machine_->is_over());
-}
-
-TEST(WordsOfGuard, AMachineThatRanHasFailedAndThenGoes) {
-  const GuardsWords words = words_of_guard(2, {3, Standing::running, 0, "rank 4 is stopped", 4});
-  const std::string text = "the session on machine 2 is gone: it was killed";
-  EXPECT_EQ(words.failure, (Report{3, Standing::failed, 137, text, 4}));
-  EXPECT_EQ(words.last, (Report{3, Standing::gone, 137, text, 4}));
-}
-
-TEST(WordsOfGuard, AFailureIsToldAsItWas) {
-  const Report mistaken{1, Standing::mistaken, 2, "no such file", 4};
-  const GuardsWords words = words_of_guard(2, mistaken);
-  EXPECT_EQ(words.failure, mistaken);
-  EXPECT_EQ(words.last, (Report{1, Standing::gone, 2, "no such file", 4}));
-}
-
-TEST(WordsOfGuard, AMachineThatHasStoppedOrEndedOnlyGoes) {
-  EXPECT_EQ(words_of_guard(2, {1, Standing::ended}).failure, std::nullopt);
-  EXPECT_EQ(words_of_guard(2, {1, Standing::ended}).last, (Report{1, Standing::gone}));
-  const GuardsWords stopped = words_of_guard(2, {1, Standing::stopped, 143});
-  EXPECT_EQ(stopped.failure, std::nullopt);
-  EXPECT_EQ(stopped.last.code, 137);
 }
 
 }  // namespace

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+// A session's guard: what it tells machine 0, and what it does on its host once the session is
+// gone.
+#include "cli/run/host/guard.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+
+#include "cli/run/host/job.h"
+#include "cli/run/host/supervision.h"
+#include "ssh/host/child.h"
+#include "ssh/host/process_table.h"
+#include "tests/unit/temporary_folder.h"
+
+namespace dtool::host {
+namespace {
+
+using namespace std::chrono_literals;
+
+class GuardTest : public testing::Test {
+ protected:
+  GuardTest() { guard(0); }
+  ~GuardTest() override {
+    if (process_ <= 0) return;
+    ::kill(process_, SIGKILL);
+    wait_for_child(process_);
+  }
+
+  void guard(int place) {
+    Supervision settings{place, "h", 2, 0, 60s, "127.0.0.1", 1};
+    if (place == 0) settings.hosts = {"h", "i"};
+    folder_.write("supervise", to_text(settings));
+  }
+
+  [[noreturn]] void become(const std::array<int, 2>& ends) noexcept {
+    ::dup2(ends[0], STDIN_FILENO);
+    for (const int each : ends) ::close(each);
+    ::setenv("DTOOL_RUN_ID", run_id().c_str(), 1);
+    std::filesystem::current_path(folder_.path());
+    ::_exit(run_guard());
+  }
+
+  /// Runs a guard whose session says this and is gone.
+  void lose_session(const std::string& last_words) {
+    std::array<int, 2> ends{};
+    ASSERT_EQ(::pipe(ends.data()), 0);
+    const pid_t guard = ::fork();
+    if (guard == 0) become(ends);
+    ::close(ends[0]);
+    EXPECT_EQ(::write(ends[1], last_words.data(), last_words.size()),
+              static_cast<ssize_t>(last_words.size()));
+    ::close(ends[1]);
+    EXPECT_EQ(wait_for_child(guard, 20s), 0);
+  }
+
+  std::string run_id() const { return folder_.path().filename().string(); }
+
+  /// A process of the run.
+  void start_process() {
+    const tests::TemporaryVariable id("DTOOL_RUN_ID", run_id());
+    process_ = start_program({"sleep", "60"}, "", Input::nothing);
+    for (int i = 0; i < 2000 && find_process(process_)->name != "sleep"; ++i) host::pause(5ms);
+  }
+
+  bool is_ended() {
+    const bool has_ended = wait_for_child(process_, 0s).has_value();
+    if (has_ended) process_ = -1;
+    return has_ended;
+  }
+
+  const tests::TemporaryFolder folder_;
+  pid_t process_ = -1;
+};
+
+TEST_F(GuardTest, EndsWhatALostSessionLeft) {
+  for (const int place : {0, 1}) {  // machine 1 has no token, so it tells nobody
+    guard(place);
+    for (const std::string& said : {std::string(), to_bytes({0, Standing::running})}) {
+      start_process();
+      lose_session(said);
+      EXPECT_TRUE(is_ended());
+      EXPECT_EQ(folder_.read("ended"), "ended=1\nforced=0\n");
+      std::filesystem::remove(folder_.path() / "ended");
+    }
+  }
+}
+
+TEST_F(GuardTest, DoesNothingOnceTheSessionHasTakenItsLeave) {
+  start_process();
+  lose_session("farewell");
+  EXPECT_FALSE(is_ended());
+  EXPECT_EQ(folder_.read("ended"), "");
+}
+
+TEST_F(GuardTest, OfMachineZeroDoesNothingOnceTheEndIsRecorded) {
+  folder_.write("exit_code", "0\n");
+  start_process();
+  lose_session("");
+  EXPECT_FALSE(is_ended());
+  guard(1);
+  lose_session("");
+  EXPECT_TRUE(is_ended());
+}
+
+TEST(WordsOfGuard, AMachineThatRanHasFailedAndThenGoes) {
+  const GuardsWords words = words_of_guard(2, {3, Standing::running, 0, "rank 4 is stopped", 4});
+  const std::string text = "the session on machine 2 is gone: it was killed";
+  EXPECT_EQ(words.failure, (Report{3, Standing::failed, 137, text, 4}));
+  EXPECT_EQ(words.last, (Report{3, Standing::gone, 137, text, 4}));
+}
+
+TEST(WordsOfGuard, AFailureIsToldAsItWas) {
+  const Report mistaken{1, Standing::mistaken, 2, "no such file", 4};
+  const GuardsWords words = words_of_guard(2, mistaken);
+  EXPECT_EQ(words.failure, mistaken);
+  EXPECT_EQ(words.last, (Report{1, Standing::gone, 2, "no such file", 4}));
+}
+
+TEST(WordsOfGuard, AMachineThatHasStoppedOrEndedOnlyGoes) {
+  EXPECT_EQ(words_of_guard(2, {1, Standing::ended}).failure, std::nullopt);
+  EXPECT_EQ(words_of_guard(2, {1, Standing::ended}).last, (Report{1, Standing::gone}));
+  const GuardsWords stopped = words_of_guard(2, {1, Standing::stopped, 143});
+  EXPECT_EQ(stopped.failure, std::nullopt);
+  EXPECT_EQ(stopped.last.code, 137);
+}
+
+}  // namespace
+}  // namespace dtool::host
