@@ -311,6 +311,64 @@ TEST_F(CoordinatorTest, AMachineThatGaveUpIsTheCauseOnlyIfNoneIsKnownToHaveFaile
   EXPECT_EQ(cause_of(pass(5s, {{2, kRunning}})), "a peer is gone");
 }
 
+TEST_F(CoordinatorTest, AMachineThatEndedLongAgoIsNotCutOff) {
+  begin(settings(0));
+  say(1, kEnded);
+  EXPECT_EQ(cause_of(pass(62s, {{0, kRunning}})),
+            "machine 2 (h2) was lost: no sign of life for 60 s");
+}
+
+TEST_F(CoordinatorTest, OneThatMissedNoMoreThanASignIsHeard) {
+  for (const auto& [silence, named] :
+       std::vector<std::pair<Time, int>>{{4s, 2}, {5s, 0}}) {  // signs come every 2.03 s
+    begin(settings(0));
+    EXPECT_EQ(pass(61s - silence, {{0, kRunning}, {1, kRunning}}), std::nullopt);
+    EXPECT_EQ(pass(silence, {{0, kRunning}}), std::nullopt);
+    EXPECT_EQ(pass(1s, {{0, kRunning}})->cause_place, CausePlace{named});
+  }
+}
+
+TEST_F(CoordinatorTest, LooksForLostMachinesOnceASecond) {
+  begin(settings(0));
+  EXPECT_EQ(pass(60s, {{0, kRunning}, {1, kEnded}}), std::nullopt);
+  say(0, kEnded);  // so that a loss would be judged at once
+  now_ += 999ms;
+  EXPECT_EQ(decide(), std::nullopt);
+  now_ += 1ms;
+  EXPECT_NE(decide(), std::nullopt);
+}
+
+TEST_F(CoordinatorTest, ItsOwnMachineIsNotWatched) {
+  begin(settings(0));
+  EXPECT_EQ(pass(300s, {{1, kRunning}, {2, kRunning}}), std::nullopt);
+}
+
+TEST_F(CoordinatorTest, FiveSecondsAreNoFrozenTime) {
+  begin(settings(0));
+  for (int i = 0; i < 12; ++i) {
+    now_ += 5s;
+    for (const int place : {0, 1}) say(place, kRunning);
+    EXPECT_EQ(decide(), std::nullopt);
+  }
+  EXPECT_NE(pass(2s, {{0, kRunning}, {1, kRunning}}), std::nullopt);
+}
+
+TEST_F(CoordinatorTest, ALossIsJudgedAtOnceWhereNoOtherMachineRuns) {
+  begin(settings(0));
+  EXPECT_EQ(cause_of(pass(61s, {{0, kEnded}, {1, kEnded}})),
+            "machine 2 (h2) was lost: no sign of life for 60 s");
+}
+
+TEST_F(CoordinatorTest, ACauseIsWaitedForThreeSeconds) {
+  begin(settings(0));
+  say(0, kFollowed);
+  now_ += 2999ms;
+  for (const int place : {1, 2}) say(place, kRunning);
+  EXPECT_EQ(decide(), std::nullopt);
+  now_ += 1ms;
+  EXPECT_EQ(cause_of(decide()), "a peer is gone");
+}
+
 TEST_F(CoordinatorTest, AMachineThatHasEndedIsASignOfLife) {
   begin(settings(0));
   EXPECT_EQ(cause_of(pass(62s, {{0, kRunning}, {1, kEnded}})),

@@ -294,6 +294,37 @@ TEST_F(MachineTest, OldDecisionsAndTheSameOnesDoNothing) {
   EXPECT_EQ(host_.reports.size(), reports);
 }
 
+TEST_F(MachineTest, IsGatheredOnceThoughItHearsOfItTwice) {
+  begin(1, 1);
+  for (int i = 0; i < 2; ++i) obey({0, Verb::gather, {}, "rank 0 failed"});
+  EXPECT_EQ(host_.ended, 1);
+}
+
+TEST_F(MachineTest, ACauseHasAThousandLettersAtMost) {
+  begin();
+  host_.last = std::string(2000, 'x');
+  end_script(7);
+  EXPECT_EQ(host_.reports.back().text.size(), 1000U);
+}
+
+TEST_F(MachineTest, NoRankIsStoppedOnceItsScriptHasEnded) {
+  begin();
+  host_.stopped_rank = "4";
+  end_script(0);
+  EXPECT_EQ(host_.reports.back(), (Report{0, Standing::ended}));
+}
+
+TEST_F(MachineTest, GivesWayToKillAsLongAsItMayTakeAndNoLonger) {
+  begin();
+  host_.kill = 95s;
+  obey({0, Verb::end, {}, "rank 0 failed"});
+  turn(95s - 1ms);
+  EXPECT_FALSE(machine_->is_over());
+  turn(1ms);
+  EXPECT_TRUE(machine_->is_over());
+  EXPECT_FALSE(machine_->is_standing_still());
+}
+
 TEST_F(MachineTest, WithoutMachineZeroARunningPartEnds) {
   begin();
   obey(kFirst);

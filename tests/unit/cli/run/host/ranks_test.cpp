@@ -53,6 +53,8 @@ class RanksTest : public testing::Test {
   [[noreturn]] void become(const std::vector<std::string>& words) noexcept {
     const int said = ::open((state() / "said").c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
     ::dup2(said, STDERR_FILENO);
+    // A shell's background processes ignore INT, and the ranks would inherit that.
+    for (const int each : {SIGINT, SIGHUP}) ::signal(each, SIG_DFL);
     for (const char* each : {"RANK", "LOCAL_RANK", "ROLE_RANK"}) ::unsetenv(each);
     ::_exit(run_ranks(words));
   }
