@@ -282,12 +282,14 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
     tests/trainer/csv_test.cpp
     tests/trainer/data_files_test.cpp
     tests/trainer/digits_test.cpp
+    tests/trainer/download_test.cpp
     tests/trainer/exchange_plan_test.cpp
     tests/trainer/experiment_test.cpp
     tests/trainer/file_settings_test.cpp
     tests/trainer/files_test.cpp
     tests/unit/disk_steps.cpp
     tests/trainer/greeting_test.cpp
+    tests/trainer/idx_test.cpp
     tests/trainer/launch_test.cpp
     tests/trainer/layers_test.cpp
     tests/trainer/libraries_test.cpp
@@ -299,11 +301,13 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
     tests/trainer/objectnav_settings_test.cpp
     tests/trainer/pipeline_test.cpp
     tests/trainer/progress_test.cpp
+    tests/trainer/random_values_test.cpp
     tests/trainer/safetensors_test.cpp
     tests/trainer/sampler_test.cpp
     tests/trainer/schedule_test.cpp
     tests/trainer/shared_values_test.cpp
     tests/trainer/store_server_test.cpp
+    tests/trainer/transfer_progress_test.cpp
     tests/trainer/visible_gpus_test.cpp)
   target_compile_definitions(trainer_tests PRIVATE DTOOL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(trainer_tests PRIVATE dtool_trainer GTest::gtest_main)
@@ -325,6 +329,7 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
     tests/trainer/comm_measure_test.cpp
     tests/trainer/checkpoint_keeper_test.cpp
     tests/trainer/data_parallel_test.cpp
+    tests/trainer/data_set_test.cpp
     tests/trainer/gae_test.cpp
     tests/trainer/graphed_step_test.cpp
     tests/trainer/kept_samplers_test.cpp

@@ -315,12 +315,3 @@ TEST_F(DataFiles, ACopyIsMadeOnceAndAgainWhenTheOriginalChanges) {
   EXPECT_EQ(read(folder_ / "near/by/a"), "def");
   EXPECT_FALSE(fs::exists(folder_ / "near/by/a.part"));
 }
-
-TEST(TransferProgress, BytesAreWrittenForPeople) {
-  EXPECT_EQ(human_bytes(0), "0 bytes");
-  EXPECT_EQ(human_bytes(999), "999 bytes");
-  EXPECT_EQ(human_bytes(1000), "1.0 kB");
-  EXPECT_EQ(human_bytes(9'630'610), "9.6 MB");
-  EXPECT_EQ(human_bytes(999'999), "1.0 MB");
-  EXPECT_EQ(human_bytes(5'000'000'000'000), "5.0 TB");
-}

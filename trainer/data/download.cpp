@@ -41,15 +41,6 @@ void flush(const fs::path& path, int flags) {
   close(descriptor);
 }
 
-/// The pause before a round, in seconds around 1, 2, 4, 8: jittered, so that many machines that
-/// were refused together do not come back together.
-std::chrono::milliseconds pause_before(int round) {
-  static std::mt19937 random{std::random_device{}()};
-  const int middle = 1000 << (round - 1);
-  return std::chrono::milliseconds(
-      std::uniform_int_distribution<int>(middle / 2, middle * 3 / 2)(random));
-}
-
 struct Mirror {
   std::string url;
   std::string reason;  ///< of its last failure
@@ -63,6 +54,7 @@ class Download {
            TransferProgress& progress)
       : file_(file),
         stall_(mirrors.stall),
+        pause_(mirrors.pause),
         folder_(folder),
         part_(folder / (file.name + ".part")),
         progress_(progress) {
@@ -83,6 +75,7 @@ class Download {
 
   const WantedFile& file_;
   std::chrono::seconds stall_;
+  std::chrono::milliseconds pause_;
   fs::path folder_;
   fs::path part_;
   TransferProgress& progress_;
@@ -95,7 +88,7 @@ void Download::run() {
   if (size_of(part_) > 0 && !fault()) return finish("an earlier run");
   furthest_ = size_of(part_);
   for (int failed = 0; failed < kRounds;) {
-    if (failed > 0) std::this_thread::sleep_for(pause_before(failed));
+    if (failed > 0) std::this_thread::sleep_for(pause_before(failed, pause_));
     const auto before = furthest_;
     if (round()) return;
     if (std::none_of(mirrors_.begin(), mirrors_.end(), [](const Mirror& m) { return m.usable; })) {
@@ -241,6 +234,13 @@ Verdict judge_attempt(int code, int http_status) {
     default:
       return Verdict::next_mirror;
   }
+}
+
+std::chrono::milliseconds pause_before(int round, std::chrono::milliseconds first) {
+  static std::mt19937 random{std::random_device{}()};
+  const auto middle = first.count() << (round - 1);
+  return std::chrono::milliseconds(
+      std::uniform_int_distribution<std::int64_t>(middle / 2, middle * 3 / 2)(random));
 }
 
 std::string address_of(const std::string& mirror, const std::string& name) {

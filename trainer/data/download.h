@@ -25,6 +25,7 @@ struct WantedFile {
 struct Mirrors {
   std::vector<std::string> urls{};  ///< folders that hold the file; tried in this order
   std::chrono::seconds stall{30};
+  std::chrono::milliseconds pause{1000};  ///< before the second round
 };
 
 /// What the result of an attempt means for the next step.
@@ -38,6 +39,10 @@ enum class Verdict {
 
 /// Judges libcurl's code (as in `CurlResult`) and the server's status.
 Verdict judge_attempt(int code, int http_status);
+
+/// The pause before a round, from the second (1) on: around `first`, and twice as long each time.
+/// Jittered, so that many machines that were refused together do not come back together.
+std::chrono::milliseconds pause_before(int round, std::chrono::milliseconds first);
 
 /// The URL of `name` at a mirror.
 std::string address_of(const std::string& mirror, const std::string& name);

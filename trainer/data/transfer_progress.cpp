@@ -12,10 +12,6 @@ namespace {
 constexpr auto kBetweenLines = std::chrono::seconds(5);
 constexpr int kBarWidth = 20;
 
-double seconds(std::chrono::steady_clock::duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
-
 }  // namespace
 
 std::string human_bytes(std::int64_t bytes) {
@@ -30,6 +26,25 @@ std::string human_bytes(std::int64_t bytes) {
   return fmt::format("{:.1f} {}", value, units[unit]);
 }
 
+std::string transfer_text(const TransferState& state, TransferBar bar) {
+  std::string text = state.name;
+  if (state.total && *state.total > 0) {
+    const double part =
+        std::clamp(static_cast<double>(state.done) / static_cast<double>(*state.total), 0., 1.);
+    if (bar == TransferBar::yes) {
+      const auto full = static_cast<int>(part * kBarWidth);
+      text += fmt::format("  [{}{}]", std::string(full, '#'), std::string(kBarWidth - full, ' '));
+    }
+    text += fmt::format("  {:.0f} % of {}", part * 100, human_bytes(*state.total));
+  } else {
+    text += "  " + human_bytes(state.done);
+  }
+  const double seconds = state.passed.count();
+  const double rate =
+      seconds > 0 ? static_cast<double>(state.done - state.begun_with) / seconds : 0;
+  return text + fmt::format("  {}/s", human_bytes(static_cast<std::int64_t>(std::max(rate, 0.))));
+}
+
 void TransferProgress::begin(const std::string& name, std::int64_t done) {
   name_ = name;
   begun_with_ = done;
@@ -37,35 +52,20 @@ void TransferProgress::begin(const std::string& name, std::int64_t done) {
 }
 
 void TransferProgress::update(std::int64_t done, std::optional<std::int64_t> total) {
-  console_.draw([&](int columns) {
-    return (prefix_ + status(done, total)).substr(0, static_cast<std::size_t>(columns));
-  });
   const auto now = Clock::now();
+  const TransferState state{name_, begun_with_, done, total, now - begin_};
+  console_.draw([&](int columns) {
+    return (prefix_ + transfer_text(state, TransferBar::yes))
+        .substr(0, static_cast<std::size_t>(columns));
+  });
   if (console_.has_bar() || now - shown_ < kBetweenLines) return;
   shown_ = now;
-  say(status(done, total));
-}
-
-std::string TransferProgress::status(std::int64_t done, std::optional<std::int64_t> total) const {
-  const double passed = seconds(Clock::now() - begin_);
-  const double rate = passed > 0 ? static_cast<double>(done - begun_with_) / passed : 0;
-  std::string text = name_;
-  if (total && *total > 0) {
-    const double part = std::clamp(static_cast<double>(done) / static_cast<double>(*total), 0., 1.);
-    if (console_.has_bar()) {
-      const auto full = static_cast<int>(part * kBarWidth);
-      text += fmt::format("  [{}{}]", std::string(full, '#'), std::string(kBarWidth - full, ' '));
-    }
-    text += fmt::format("  {:.0f} % of {}", part * 100, human_bytes(*total));
-  } else {
-    text += "  " + human_bytes(done);
-  }
-  return text + fmt::format("  {}/s", human_bytes(static_cast<std::int64_t>(std::max(rate, 0.))));
+  say(transfer_text(state, TransferBar::no));
 }
 
 void TransferProgress::finish(std::int64_t size, const std::string& source) {
   say(fmt::format("{}: {} from {} in {:.1f} s", name_, human_bytes(size), source,
-                  seconds(Clock::now() - begin_)));
+                  std::chrono::duration<double>(Clock::now() - begin_).count()));
 }
 
 void TransferProgress::say(const std::string& text) {

@@ -14,6 +14,20 @@ namespace dtool::trainer {
 /// `9.6 MB`, in powers of ten.
 std::string human_bytes(std::int64_t bytes);
 
+/// How far a transfer is.
+struct TransferState {
+  std::string name{};
+  std::int64_t begun_with = 0;  ///< bytes that were here before
+  std::int64_t done = 0;        ///< bytes that are here
+  std::optional<std::int64_t> total{};
+  std::chrono::duration<double> passed{};
+};
+
+enum class TransferBar { no, yes };
+
+/// `a  50 % of 2.0 MB  1.0 MB/s`, with a bar after the name.
+std::string transfer_text(const TransferState& state, TransferBar bar);
+
 /// Writes to stdout.
 class TransferProgress {
  public:
@@ -31,7 +45,6 @@ class TransferProgress {
 
  private:
   using Clock = std::chrono::steady_clock;
-  std::string status(std::int64_t done, std::optional<std::int64_t> total) const;
 
   std::string prefix_;
   TrainingConsole console_;
