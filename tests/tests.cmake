@@ -343,6 +343,7 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
     tests/trainer/recorded_step_test.cpp
     tests/trainer/sample_actions_test.cpp
     tests/trainer/stragglers_test.cpp
+    tests/trainer/training_test.cpp
     tests/trainer/uncaught_test.cpp
     tests/trainer/view_embedding_test.cpp)
   target_compile_definitions(trainer_torch_tests PRIVATE DTOOL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")

@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: MIT
+// The loop around a workload, and how a run goes on from a checkpoint: which calls are made when,
+// what is kept, and which checkpoints are refused.
+#include "trainer/training/training.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <optional>
+
+#include "tests/trainer/own_folder.h"
+#include "trainer/launch/requests.h"
+#include "trainer/settings/usage_error.h"
+#include "trainer/training/checkpoint_folder.h"
+#include "trainer/training/checkpoint_keeper.h"
+#include "trainer/training/checkpoint_reader.h"
+#include "trainer/training/resume.h"
+#include "trainer/training/snapshot.h"
+
+using namespace dtool::trainer;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct TwoNumbers : Weights {
+  std::vector<NamedTensor> parameters() const override { return {{"weight", weight}}; }
+  std::vector<NamedTensor> buffers() const override { return {}; }
+  at::Tensor weight = at::zeros({2}).requires_grad_(true);
+};
+
+/// Notes its calls. A step adds 1 to its weight.
+struct NotedWorkload : Workload {
+  Weights& model() override { return model_; }
+  Optimizer& optimizer() override { return optimizer_; }
+  std::size_t stages() const override { return 1; }
+  void restore(const std::vector<NamedTensor>& others) override {
+    calls += "restore " + others.at(0).name + "\n";
+  }
+  std::vector<NamedTensor> others() override { return {{"samplers", at::zeros({1})}}; }
+  void begin() override { calls += "begin\n"; }
+  bool is_over() const override { return progress.steps >= last; }
+  Position position() const override { return {0, 0, progress.steps, 0.5}; }
+  Advance advance(const std::function<int()>& asked, ProgressLog* log) override {
+    EXPECT_NE(log, nullptr);
+    ++progress.steps;
+    model_.weight.detach().add_(1);
+    if (progress.steps == requested_at) pass_request(requested);
+    return {asked(), progress.steps == evaluated_at, progress.steps == kept_at};
+  }
+  void tell(const Due& due, ProgressLog*) override { note("tell", due); }
+  Evaluation evaluate(ProgressLog*) override {
+    calls += "evaluate\n";
+    return {{{"other", 2}, {"score", static_cast<double>(progress.steps)}}, Better::higher};
+  }
+  void close(const Due& due, const Scores& scores, ProgressLog*) override {
+    note("close", due);
+    if (!scores.empty()) calls.insert(calls.size() - 1, " " + scores[1].first);
+  }
+  void restart_clock() override { calls += "clock\n"; }
+  void finish() override { calls += "finish\n"; }
+
+  void note(const std::string& name, const Due& due) {
+    calls += std::to_string(progress.steps) + " " + name + (due.line ? " line" : "") +
+             (due.evaluation ? " evaluation" : "") + (due.checkpoint ? " checkpoint" : "") + "\n";
+  }
+
+  std::int64_t last = 5, evaluated_at = 0, kept_at = 0, requested_at = 0;
+  int requested = SIGUSR1;
+  TwoNumbers model_;
+  Optimizer optimizer_{tensors_of(model_.parameters()), OptimizerSettings{}};
+  std::string calls;
+};
+
+class Loop : public OwnFolder {
+ protected:
+  Loop() {
+    experiment_.checkpoint = {0, 0, 9, true};
+    experiment_.distributed.collective_timeout = std::chrono::seconds(60);
+    options_.output_dir = folder_;
+    options_.seed = 7;
+  }
+
+  /// What the run says.
+  std::string train(NotedWorkload& workload) {
+    testing::internal::CaptureStdout();
+    const dtool::trainer::Run run{experiment_, options_, meeting_, group_};
+    dtool::trainer::train(run, workload);
+    return testing::internal::GetCapturedStdout();
+  }
+
+  std::vector<std::int64_t> kept() const {
+    std::vector<std::int64_t> steps;
+    for (const auto& each : list_checkpoints(checkpoints_of(options_))) steps.push_back(each.step);
+    return steps;
+  }
+  bool has_best() const { return fs::exists(best_checkpoint_file(checkpoints_of(options_))); }
+
+  /// The mistake with which `--checkpoint` of this value is refused, and its hint, after the name
+  /// of the folder; or the file's name.
+  std::string chosen(const std::string& checkpoint) {
+    options_.checkpoint = checkpoint;
+    testing::internal::CaptureStdout();
+    std::string result;
+    try {
+      result = checkpoint_of(options_).string();
+    } catch (const UsageError& problem) {
+      result = std::string(problem.what()) + " | " + problem.hint;
+    }
+    result = testing::internal::GetCapturedStdout() + result;
+    const std::string folder = folder_.string() + "/";
+    for (auto at = result.find(folder); at != result.npos; at = result.find(folder)) {
+      result.erase(at, folder.size());
+    }
+    return result;
+  }
+
+  Experiment experiment_;
+  CommandLine options_;
+  const Meeting meeting_;
+  const Group group_;
+};
+
+using Steps = std::vector<std::int64_t>;
+
+}  // namespace
+
+TEST_F(Loop, TellsEvaluatesAndKeepsWhenEachIsDue) {
+  experiment_.checkpoint.every_steps = 2;
+  experiment_.log_every_steps = 3;
+  NotedWorkload workload;
+  workload.evaluated_at = 1;
+  EXPECT_EQ(train(workload), "score 5.0000\n");
+  EXPECT_EQ(workload.calls,
+            "begin\n"
+            "1 tell evaluation\nevaluate\n1 close evaluation score\nclock\n"
+            "2 tell checkpoint\n2 close checkpoint score\nclock\n"
+            "3 tell line\n3 close line score\n"
+            "4 tell checkpoint\n4 close checkpoint score\nclock\n"
+            "5 tell evaluation checkpoint\nevaluate\n5 close evaluation checkpoint score\nclock\n"
+            "finish\n");
+  EXPECT_EQ(kept(), (Steps{2, 4, 5}));
+  EXPECT_TRUE(has_best());
+  EXPECT_EQ(workload.progress.seed, 7u);
+  EXPECT_EQ(workload.progress.world_size, 1);
+  EXPECT_EQ(workload.progress.best_score, 5);
+}
+
+TEST_F(Loop, KeepsNothingWhereNothingIsToBeKept) {
+  experiment_.checkpoint.best = false;
+  NotedWorkload workload;
+  workload.last = 1;
+  workload.kept_at = 1;
+  train(workload);
+  EXPECT_EQ(workload.calls,
+            "begin\n1 tell evaluation\nevaluate\n1 close evaluation score\nclock\nfinish\n");
+  EXPECT_EQ(kept(), Steps{});
+  EXPECT_FALSE(has_best());
+}
+
+TEST_F(Loop, KeepsAtEpochsToo) {
+  experiment_.checkpoint.every_epochs = 1;
+  NotedWorkload workload;
+  workload.kept_at = 3;
+  train(workload);
+  EXPECT_EQ(kept(), (Steps{3, 5}));
+}
+
+TEST_F(Loop, GoesOnFromTheLatestCheckpoint) {
+  experiment_.checkpoint.every_steps = 2;
+  options_.checkpoint = "auto";
+  NotedWorkload first;
+  first.last = 2;
+  EXPECT_EQ(train(first), "score 2.0000\n") << "there is none";
+  NotedWorkload second;
+  second.last = 3;
+  const auto file = checkpoint_file(checkpoints_of(options_), 2).string();
+  EXPECT_EQ(train(second), "resumed from " + file + " at step 2\nscore 3.0000\n");
+  EXPECT_TRUE(second.calls.starts_with("restore samplers\nbegin\n3 tell")) << second.calls;
+  EXPECT_EQ(second.model_.weight[1].item<float>(), 3);
+  NotedWorkload third;
+  third.last = 3;
+  train(third);
+  EXPECT_EQ(third.calls, "restore samplers\nbegin\nevaluate\nfinish\n") << "it is over";
+}
+
+TEST_F(Loop, ARequestIsAnsweredByTheStateOfItsStep) {
+  experiment_.checkpoint.every_steps = 100;
+  NotedWorkload workload;
+  workload.requested_at = 3;
+  EXPECT_EQ(train(workload), "checkpoint written: step 3, since SIGUSR1 came\nscore 5.0000\n");
+  EXPECT_EQ(kept(), (Steps{3, 5}));
+}
+
+TEST_F(Loop, ARequestAtTheEndIsAnsweredByTheLastCheckpoint) {
+  experiment_.checkpoint.every_steps = 100;
+  NotedWorkload workload;
+  workload.requested_at = 5;
+  EXPECT_EQ(train(workload), "checkpoint written: step 5, since SIGUSR1 came\nscore 5.0000\n");
+  EXPECT_EQ(kept(), Steps{5});
+}
+
+TEST_F(Loop, ARequestIsRefusedWhileTheModelIsNoNumber) {
+  experiment_.checkpoint.every_steps = 100;
+  NotedWorkload workload;
+  workload.model_.weight.detach()[1].fill_(std::numeric_limits<float>::infinity());
+  workload.requested_at = 3;
+  EXPECT_EQ(train(workload),
+            "no checkpoint, the model is no number: step 3, since SIGUSR1 came\nscore 5.0000\n");
+  EXPECT_EQ(kept(), Steps{5});
+}
+
+TEST(PassMultiple, CountsFromBeforeToNow) {
+  EXPECT_FALSE(pass_multiple(0, 4, 5));
+  EXPECT_TRUE(pass_multiple(0, 5, 5));
+  EXPECT_TRUE(pass_multiple(4, 6, 5));
+  EXPECT_FALSE(pass_multiple(5, 9, 5));
+  EXPECT_TRUE(pass_multiple(5, 15, 5));
+  EXPECT_TRUE(pass_multiple(1, 2, 1));
+  EXPECT_FALSE(pass_multiple(0, 9, 0));
+}
+
+TEST_F(Loop, OnlyTheBestScoreIsKept) {
+  CheckpointSettings settings{0, 3, 9, true};
+  NotedWorkload workload;
+  fs::create_directories(checkpoints_of(options_));
+  ProgressLog log(folder_, TensorBoard::off, RunStart{});
+  CheckpointKeeper keeper(group_, options_, settings, std::chrono::seconds(60), workload.model(),
+                          workload.optimizer(), workload.progress);
+  const auto keeps = [&](double score, Better better) {
+    fs::remove(best_checkpoint_file(checkpoints_of(options_)));
+    ++workload.progress.steps;
+    keeper.take_score(score, better);
+    keeper.finish(log);
+    return has_best();
+  };
+  EXPECT_TRUE(keeps(0.5, Better::higher)) << "the first";
+  EXPECT_FALSE(keeps(0.4, Better::higher));
+  EXPECT_FALSE(keeps(0.5, Better::higher));
+  EXPECT_TRUE(keeps(0.6, Better::higher));
+  EXPECT_FALSE(keeps(0.7, Better::lower));
+  EXPECT_FALSE(keeps(0.6, Better::lower));
+  EXPECT_TRUE(keeps(0.3, Better::lower));
+  EXPECT_EQ(workload.progress.best_score, 0.3);
+  settings.best = false;
+  EXPECT_FALSE(keeps(0.2, Better::lower));
+  EXPECT_EQ(workload.progress.best_score, 0.2);
+  EXPECT_EQ(keeper.kept_step(), -1);
+  EXPECT_TRUE(keeper.is_due(5)) << "8 steps now, and 6 is one";
+  EXPECT_FALSE(keeper.is_due(6));
+}
+
+TEST_F(Loop, TheBestModelIsTheOneOfItsStep) {
+  CheckpointSettings settings{0, 1, 9, true};
+  NotedWorkload workload;
+  fs::create_directories(checkpoints_of(options_));
+  ProgressLog log(folder_, TensorBoard::off, RunStart{});
+  CheckpointKeeper keeper(group_, options_, settings, std::chrono::seconds(60), workload.model(),
+                          workload.optimizer(), workload.progress);
+  for (const float value : {1.F, 2.F}) {
+    ++workload.progress.steps;
+    workload.model_.weight.detach().fill_(value);
+    keeper.take_score(value, Better::higher);
+    keeper.keep(workload.others());
+    keeper.finish(log);
+    for (const auto& file : {best_checkpoint_file(checkpoints_of(options_)),
+                             checkpoint_file(checkpoints_of(options_), workload.progress.steps)}) {
+      TwoNumbers model;
+      CheckpointReader reader(group_, "", CheckpointFile(file));
+      EXPECT_EQ(restore_model(reader, model).steps, workload.progress.steps);
+      EXPECT_EQ(model.weight[0].item<float>(), value);
+    }
+  }
+}
+
+TEST_F(Loop, TheNewestWholeCheckpointIsChosen) {
+  const std::string none = "--checkpoint latest: none in " +
+                           (folder_ / "checkpoints").string().substr(folder_.string().size() + 1);
+  EXPECT_EQ(chosen("latest"),
+            none + " | --output_dir names the folder that the training was given");
+  EXPECT_EQ(chosen("auto"), "");
+  const auto folder = checkpoints_of(options_);
+  fs::create_directories(folder);
+  std::ofstream(folder / "step_000000001.pt") << "x";
+  EXPECT_EQ(chosen("auto"), "checkpoints/step_000000001.pt");
+  experiment_.checkpoint.every_steps = 1;
+  options_.checkpoint.reset();
+  NotedWorkload workload;
+  workload.last = 3;
+  train(workload);
+  const auto time = fs::last_write_time(checkpoint_file(folder, 3));
+  for (const int step : {1, 2, 3}) {
+    fs::last_write_time(checkpoint_file(folder, step), time - std::chrono::seconds(3 - step));
+  }
+  EXPECT_EQ(chosen("latest"), "checkpoints/step_000000003.safetensors");
+  const auto spoil = [&](int step) {
+    const auto before = fs::last_write_time(checkpoint_file(folder, step));
+    fs::resize_file(checkpoint_file(folder, step), 4);
+    fs::last_write_time(checkpoint_file(folder, step), before);
+  };
+  spoil(3);
+  EXPECT_EQ(chosen("auto"),
+            "note: checkpoints/step_000000003.safetensors is no checkpoint: it is too short; an "
+            "older one is looked for\ncheckpoints/step_000000002.safetensors");
+  spoil(2);
+  spoil(1);
+  EXPECT_TRUE(chosen("latest").ends_with(
+      "checkpoints/step_000000001.safetensors is no checkpoint: it is too short, and no checkpoint "
+      "beside it is whole | "));
+  const auto best = best_checkpoint_file(folder);
+  EXPECT_EQ(chosen(best.string()), "checkpoints/best.safetensors");
+  EXPECT_EQ(chosen((folder_ / "no").string()), "no checkpoint at no | ");
+  EXPECT_EQ(chosen(folder.string()), "no checkpoint at checkpoints | ") << "a folder is no file";
+}
+
+TEST_F(Loop, ACheckpointOfAnotherRunIsRefused) {
+  experiment_.checkpoint.every_steps = 1;
+  NotedWorkload workload;
+  workload.last = 1;
+  workload.progress.training_samples = 100;
+  workload.progress.samples = 10;
+  workload.progress.stage = 1;
+  train(workload);
+  options_.checkpoint = "latest";
+  const auto resume = [&](const Progress& fresh, std::size_t stages) {
+    testing::internal::CaptureStdout();
+    std::string result;
+    try {
+      const auto resumed =
+          resume_from(options_, group_, workload.model(), workload.optimizer(), fresh, stages);
+      EXPECT_EQ(resumed.progress.seed, fresh.seed);
+      EXPECT_EQ(resumed.progress.world_size, fresh.world_size);
+      EXPECT_EQ(resumed.saved_world_size, 1);
+      EXPECT_EQ(resumed.progress.samples, 10);
+    } catch (const UsageError& problem) {
+      const std::string text = problem.what();
+      result = text.substr(text.find(" does"));
+    }
+    return testing::internal::GetCapturedStdout() + result;
+  };
+  Progress fresh;
+  fresh.seed = 7;
+  fresh.training_samples = 100;
+  EXPECT_EQ(resume(fresh, 2), "");
+  EXPECT_EQ(resume(fresh, 1),
+            " does not fit: it was written in stage 2 of an experiment, this one has 1");
+  fresh.world_size = 2;
+  EXPECT_EQ(resume(fresh, 2),
+            "note: the checkpoint is of a run with seed 7 on 1 ranks, this one has seed 7 on 2\n");
+  fresh.seed = 8;
+  EXPECT_EQ(resume(fresh, 2),
+            " does not fit: it was written within an epoch that seed 7 had shuffled, this run has "
+            "seed 8");
+  fresh.training_samples = 99;
+  EXPECT_EQ(resume(fresh, 2),
+            " does not fit: its data had 100 training samples, this run's has 99");
+}
+
+TEST_F(Loop, AnotherSeedIsTakenBetweenEpochs) {
+  experiment_.checkpoint.every_steps = 1;
+  NotedWorkload workload;
+  workload.last = 1;
+  train(workload);
+  options_.checkpoint = "latest";
+  Progress fresh;
+  fresh.seed = 8;
+  testing::internal::CaptureStdout();
+  resume_from(options_, group_, workload.model(), workload.optimizer(), fresh, 1);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(),
+            "note: the checkpoint is of a run with seed 7 on 1 ranks, this one has seed 8 on 1\n");
+}
+
+TEST_F(Loop, TypesOfNumbersHaveTheirNames) {
+  for (const auto* name : {"F32", "F64", "F16", "BF16", "I64", "I32", "I16", "I8", "U8", "BOOL"}) {
+    EXPECT_STREQ(dtype_of(type_of({"a", name, {}})), name);
+  }
+  EXPECT_EQ(dtype_of(at::kComplexFloat), nullptr);
+  EXPECT_EQ(at::elementSize(type_of({"a", "BF16", {}})), 2u);
+  TwoNumbers model;
+  model.weight = at::zeros({2}, at::kComplexFloat);
+  try {
+    check_types(model);
+    FAIL() << "it is taken";
+  } catch (const UsageError& problem) {
+    EXPECT_STREQ(problem.what(),
+                 "no checkpoint can hold weight, which has numbers of type ComplexFloat");
+  }
+}
+
+TEST_F(Loop, ACheckpointFileIsReadWhereItHasBytes) {
+  std::ofstream(folder_ / "a") << "abcdef";
+  CheckpointFile none;
+  EXPECT_FALSE(none.is_open());
+  CheckpointFile file(folder_ / "a");
+  none = std::move(file);
+  const CheckpointFile moved(std::move(none));
+  EXPECT_TRUE(moved.is_open());
+  EXPECT_EQ(moved.size(), 6u);
+  std::string bytes(3, ' ');
+  moved.read(2, bytes.data(), 3);
+  EXPECT_EQ(bytes, "cde");
+  moved.read(99, bytes.data(), 0);
+  EXPECT_THROW(moved.read(4, bytes.data(), 3), std::runtime_error);
+  EXPECT_THROW(CheckpointFile(folder_ / "none"), std::system_error);
+}
