@@ -194,8 +194,9 @@ void Bench::peers() {
   print_row(
       "  view embedding: at::embedding_bag",
       of_pass([&] { return embed_views_by_operations(observations, table); }, at::rand_like(seen)));
-  print_row("  recurrent unit: at::gru_cell, step by step",
-            of_pass([&] { return masked_gru_by_operations(gru, seen, memory, keep); }, direction));
+  print_row(
+      "  recurrent unit: at::gru_cell, step by step",
+      of_pass([&] { return masked_gru(gru, seen, memory, keep, GruWay::operations); }, direction));
   print_row("  recurrent unit: at::gru (torch.nn.GRU), which knows no end of episodes",
             of_pass(
                 [&] {

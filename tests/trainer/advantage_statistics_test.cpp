@@ -6,6 +6,9 @@
 #include <gtest/gtest.h>
 #include <torch/utils.h>
 
+#include <cmath>
+#include <vector>
+
 using namespace dtool::trainer;
 
 TEST(AdvantageStatistics, OfPartsAreThoseOfTheWholeThoughOneWasCutShort) {
@@ -35,4 +38,15 @@ TEST(AdvantageStatistics, LeaveEqualAdvantagesAtZero) {
   at::Tensor advantages = at::full({3, 3}, 0.1F);
   normalise_advantages(statistics_of(advantage_sums(advantages)), advantages);
   EXPECT_LT(advantages.abs().max().item<float>(), 1e-2);
+}
+
+TEST(AdvantageStatistics, AreThoseOfFourNumbersByHand) {
+  const auto sums = advantage_sums(at::tensor({1., 2., 3., 4.}, at::kFloat));
+  EXPECT_EQ(sums, (std::vector<double>{4, 10, 30}));
+  EXPECT_EQ(statistics_of(sums).mean, 2.5);
+  EXPECT_DOUBLE_EQ(statistics_of(sums).standard_deviation, std::sqrt(1.25));
+  EXPECT_EQ(statistics_of({1, 0.1, 0.01 - 1e-18}).standard_deviation, 0) << "rounding";
+  at::Tensor one = at::ones({1}, at::kDouble);
+  normalise_advantages({1, 0, 0}, one);
+  EXPECT_DOUBLE_EQ(one.item<double>(), 1e5);
 }

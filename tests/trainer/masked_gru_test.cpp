@@ -4,6 +4,7 @@
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
+#include <torch/library.h>
 #include <torch/types.h>
 #include <torch/utils.h>
 
@@ -35,6 +36,32 @@ struct Sequences {
 };
 
 class MaskedGru : public WithReference {};
+
+/// PyTorch's kernels for a cell, as it has them on GPUs (aten/src/ATen/native/cuda/RNN.cu): this
+/// says their contract in operations, so that our use of them runs on CPUs, too.
+std::tuple<at::Tensor, at::Tensor> cell_forward(const at::Tensor& of_inputs,
+                                                const at::Tensor& of_memory,
+                                                const at::Tensor& memory,
+                                                const c10::optional<at::Tensor>& input_bias,
+                                                const c10::optional<at::Tensor>& recurrent_bias) {
+  const auto in = (of_inputs + *input_bias).chunk(3, 1);
+  const auto recurrent = (of_memory + *recurrent_bias).chunk(3, 1);
+  const at::Tensor r = (in[0] + recurrent[0]).sigmoid();
+  const at::Tensor z = (in[1] + recurrent[1]).sigmoid();
+  const at::Tensor n = (in[2] + r * recurrent[2]).tanh();
+  return {n + z * (memory - n), at::cat({r, z, n, memory, recurrent[2]}, 1)};
+}
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> cell_backward(
+    const at::Tensor& gradient, const at::Tensor& workspace, bool has_bias) {
+  EXPECT_FALSE(has_bias);
+  const auto saved = workspace.chunk(5, 1);
+  const auto &r = saved[0], &z = saved[1], &n = saved[2], &memory = saved[3], &m = saved[4];
+  const at::Tensor at_n = gradient * (1 - z) * (1 - n * n);
+  const at::Tensor at_r = at_n * m * r * (1 - r);
+  const at::Tensor at_z = gradient * (memory - n) * z * (1 - z);
+  return {at::cat({at_r, at_z, at_n}, 1), at::cat({at_r, at_z, at_n * r}, 1), gradient * z, {}, {}};
+}
 
 }  // namespace
 
@@ -71,6 +98,36 @@ TEST(MaskedGruWays, AgreeAndAreTakenByTheTypeOfNumber) {
       masked_gru(weights, doubled(given.inputs), doubled(given.memory), doubled(given.keep));
   ASSERT_EQ(operations.scalar_type(), at::kDouble);
   EXPECT_TRUE(doubled(loops).allclose(operations, 0, 1e-6));
+}
+
+TEST(MaskedGruWays, OfKernelsAndOfOperationsGiveTheGradientsOfTheLoops) {
+  torch::Library kernels(torch::Library::IMPL, "aten", c10::DispatchKey::CPU, __FILE__, __LINE__);
+  kernels.impl("_thnn_fused_gru_cell", cell_forward);
+  kernels.impl("_thnn_fused_gru_cell_backward", cell_backward);
+  const Sequences given(6);
+  const std::vector<at::Tensor> leaves = {given.weights.input,
+                                          given.weights.recurrent,
+                                          given.weights.input_bias,
+                                          given.weights.recurrent_bias,
+                                          given.inputs,
+                                          given.memory};
+  const auto run = [&](GruWay way) {
+    for (const auto& each : leaves) each.mutable_grad().reset();
+    at::Tensor result = masked_gru(given.weights, given.inputs, given.memory, given.keep, way);
+    (result * given.direction).sum().backward();
+    std::vector<at::Tensor> all = {result};
+    for (const auto& each : leaves) all.push_back(each.grad().clone());
+    all.push_back(
+        masked_gru_step(given.weights, given.inputs[1], given.memory, given.keep[1], way));
+    return all;
+  };
+  const auto loops = run(GruWay::loops);
+  for (const auto way : {GruWay::kernels, GruWay::operations}) {
+    const auto others = run(way);
+    for (std::size_t i = 0; i < loops.size(); ++i) {
+      EXPECT_TRUE(others[i].allclose(loops[i], 1e-4, 1e-5)) << i;
+    }
+  }
 }
 
 TEST(MaskedGruWays, GoStepByStepWhereTheyGoInOne) {

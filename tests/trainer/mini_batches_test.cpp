@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <set>
 
+#include "trainer/reinforcement/counted_random.h"
+
 using namespace dtool::trainer;
 
 namespace {
@@ -56,4 +58,12 @@ TEST(MiniBatches, DifferByPassAndSeed) {
   for (std::int64_t pass = 0; pass < 10; ++pass) kinds.insert(mini_batches({0, 60}, 4, 1, pass));
   kinds.insert(mini_batches({0, 60}, 4, 2, 0));
   EXPECT_EQ(kinds.size(), 11U);
+}
+
+TEST(MiniBatches, AreTheSameOnEveryMachine) {
+  EXPECT_EQ(random_bits(1, 2, 3, 4), 15374388949593934587U);
+  EXPECT_EQ(random_share(1, 2, 3, 4),
+            static_cast<double>(random_bits(1, 2, 3, 4) >> 11U) / 9007199254740992.0);
+  EXPECT_EQ(mini_batches({3, 9}, 4, 5, 6),
+            (std::vector<std::vector<std::int64_t>>{{3, 8}, {0, 2, 7}, {4, 6}, {1, 5}}));
 }

@@ -24,3 +24,41 @@ TEST(Stragglers, AreCutShortByTheRanksThatAreNeededAndByNoFewer) {
     while (!stragglers.enough_have_finished()) std::this_thread::yield();
   });
 }
+
+TEST(Stragglers, AShareOfTheRanksIsRoundedUpAndNoneOrAllIsNone) {
+  EXPECT_EQ(ranks_to_wait_for(0.6, 3), 2);
+  EXPECT_EQ(ranks_to_wait_for(0.55, 20), 11) << "a little more than 11 in binary";
+  EXPECT_EQ(ranks_to_wait_for(0.01, 8), 1);
+  EXPECT_EQ(ranks_to_wait_for(0.5, 2), 1);
+  EXPECT_EQ(ranks_to_wait_for(0.87, 8), 7);
+  for (const double none : {0.0, 0.99, 1.0}) EXPECT_EQ(ranks_to_wait_for(none, 8), 0) << none;
+  EXPECT_EQ(ranks_to_wait_for(0.5, 1), 0);
+}
+
+TEST(Stragglers, AreNeitherCountedNorCutShortWhereAllAreNeeded) {
+  on_every_rank(2, Machines::one, [](const Meeting& meeting) {
+    Stragglers stragglers(meeting, 1, std::chrono::seconds(30));
+    stragglers.begin(1);
+    stragglers.finish();
+    EXPECT_FALSE(stragglers.enough_have_finished());
+    EXPECT_FALSE(meeting.store->check({"rollout/1/finished"}));
+  });
+}
+
+TEST(Stragglers, OldRolloutsAreForgottenAndALongOneIsWaitedForAnew) {
+  on_every_rank(2, Machines::one, [](const Meeting& meeting) {
+    if (meeting.place.rank == 1) return;  // one of two is enough
+    Stragglers stragglers(meeting, 0.5, std::chrono::milliseconds(30));
+    for (const std::int64_t rollout : {1, 2, 101}) {
+      stragglers.begin(rollout);
+      if (rollout == 2) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      EXPECT_FALSE(stragglers.enough_have_finished());
+      stragglers.finish();
+      while (!stragglers.enough_have_finished()) std::this_thread::yield();
+    }
+    for (const char* what : {"finished", "enough"}) {
+      EXPECT_FALSE(meeting.store->check({std::string("rollout/1/") + what}));
+      EXPECT_TRUE(meeting.store->check({std::string("rollout/2/") + what}));
+    }
+  });
+}

@@ -19,8 +19,6 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::tensor_list;
 
-enum class GruWay { loops, kernels, operations };
-
 GruWay way_for(const GruWeights& weights, const at::Tensor& inputs) {
   if (weights.recurrent.is_cuda()) return GruWay::kernels;
   const bool floats = weights.recurrent.scalar_type() == at::kFloat &&
@@ -194,13 +192,25 @@ class MaskedGruOnGpu : public torch::autograd::Function<MaskedGruOnGpu> {
   }
 };
 
+at::Tensor run_by_operations(const GruWeights& weights, const at::Tensor& inputs,
+                             const at::Tensor& memory_at_start, const at::Tensor& keep) {
+  std::vector<at::Tensor> memories;
+  at::Tensor memory = memory_at_start;
+  for (std::int64_t t = 0; t < inputs.size(0); ++t) {
+    memory = cell(weights, inputs[t], memory * keep[t].unsqueeze(1));
+    memories.push_back(memory);
+  }
+  return at::stack(memories);
+}
+
 }  // namespace
 
 at::Tensor masked_gru(const GruWeights& weights, const at::Tensor& inputs,
-                      const at::Tensor& memory_at_start, const at::Tensor& keep) {
-  const GruWay way = way_for(weights, inputs);
+                      const at::Tensor& memory_at_start, const at::Tensor& keep,
+                      std::optional<GruWay> way) {
+  if (!way) way = way_for(weights, inputs);
   if (way == GruWay::operations) {
-    return masked_gru_by_operations(weights, inputs, memory_at_start, keep);
+    return run_by_operations(weights, inputs, memory_at_start, keep);
   }
   const auto apply = [&](auto function) {
     return function(weights.input, weights.recurrent, weights.input_bias, weights.recurrent_bias,
@@ -212,22 +222,12 @@ at::Tensor masked_gru(const GruWeights& weights, const at::Tensor& inputs,
   return apply([](const auto&... each) { return MaskedGru::apply(each...); });
 }
 
-at::Tensor masked_gru_by_operations(const GruWeights& weights, const at::Tensor& inputs,
-                                    const at::Tensor& memory_at_start, const at::Tensor& keep) {
-  std::vector<at::Tensor> memories;
-  at::Tensor memory = memory_at_start;
-  for (std::int64_t t = 0; t < inputs.size(0); ++t) {
-    memory = cell(weights, inputs[t], memory * keep[t].unsqueeze(1));
-    memories.push_back(memory);
-  }
-  return at::stack(memories);
-}
-
 at::Tensor masked_gru_step(const GruWeights& weights, const at::Tensor& inputs,
-                           const at::Tensor& memory, const at::Tensor& keep) {
+                           const at::Tensor& memory, const at::Tensor& keep,
+                           std::optional<GruWay> way) {
   const c10::NoGradGuard no_gradients;
   const at::Tensor kept = memory * keep.unsqueeze(1);
-  const GruWay way = way_for(weights, inputs);
+  if (!way) way = way_for(weights, inputs);
   if (way == GruWay::operations) return cell(weights, inputs, kept);
   const at::Tensor gates = inputs.mm(weights.input);
   const at::Tensor recurrent = kept.mm(weights.recurrent);

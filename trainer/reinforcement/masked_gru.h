@@ -5,6 +5,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <optional>
+
 namespace dtool::trainer {
 
 /// As torch.nn.GRUCell's, gates in PyTorch's order: r, z, n. The matrices are transposes of
@@ -16,21 +18,23 @@ struct GruWeights {
   at::Tensor recurrent_bias;  ///< [3H]
 };
 
+/// What runs between the matrix products: our own loops, PyTorch's kernels for a cell, which CPUs
+/// lack, or its operations.
+enum class GruWay { loops, kernels, operations };
+
 /// The memory after each step, [T, N, H], for `inputs` [T, N, E], the memory before the first step
 /// [N, H], and `keep` [T, N]. Before each step the memory is multiplied by `keep`: 0 if an episode
-/// begins, else 1. Differentiable in the weights, the inputs and the memory. Between matrix
-/// products our own loops run on CPUs, and PyTorch's kernels for a cell on GPUs; on other devices,
-/// and on CPUs for other types than float, `masked_gru_by_operations` is used.
+/// begins, else 1. Differentiable in the weights, the inputs and the memory. Without a `way` it is
+/// loops on CPUs, and kernels on GPUs; on other devices, and on CPUs for other types than float,
+/// operations.
 at::Tensor masked_gru(const GruWeights& weights, const at::Tensor& inputs,
-                      const at::Tensor& memory_at_start, const at::Tensor& keep);
-
-/// The same with PyTorch's operations, on any device.
-at::Tensor masked_gru_by_operations(const GruWeights& weights, const at::Tensor& inputs,
-                                    const at::Tensor& memory_at_start, const at::Tensor& keep);
+                      const at::Tensor& memory_at_start, const at::Tensor& keep,
+                      std::optional<GruWay> way = {});
 
 /// One step without gradients: the memory [N, H] after `inputs` [N, E], for `memory` [N, H] and
 /// `keep` [N].
 at::Tensor masked_gru_step(const GruWeights& weights, const at::Tensor& inputs,
-                           const at::Tensor& memory, const at::Tensor& keep);
+                           const at::Tensor& memory, const at::Tensor& keep,
+                           std::optional<GruWay> way = {});
 
 }  // namespace dtool::trainer
