@@ -2,16 +2,20 @@
 // Programs that dtool-host runs: what becomes of them when it is killed.
 #include "ssh/host/child.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "tests/unit/temporary_folder.h"
 
@@ -79,6 +83,116 @@ TEST(RunProgram, ItsProgramGoesOnElsewhere) {
   std::this_thread::sleep_for(200ms);
   EXPECT_TRUE(runs(program));
   ::kill(program, SIGKILL);
+}
+
+TEST(RunProgram, TellsWhatBecameOfIt) {
+  const tests::TemporaryFolder folder;
+  const ChildResult told =
+      run_program({"sh", "-c", "echo out; echo err >&2; pwd; exit 7"}, 20s, folder.path());
+  EXPECT_EQ(told.out, "out\n" + folder.path().string() + "\n");
+  EXPECT_EQ(told.err, "err\n");
+  EXPECT_EQ(told.exit_code, 7);
+  EXPECT_FALSE(told.is_missing);
+  EXPECT_EQ(run_program({"sh", "-c", "kill -TERM $$"}, 20s).exit_code, 128 + SIGTERM);
+  EXPECT_TRUE(run_program({folder.path() / "none"}, 20s).is_missing);
+  std::ofstream(folder.path() / "text") << "text";
+  EXPECT_FALSE(run_program({folder.path() / "text"}, 20s).is_missing) << "it is no program";
+}
+
+TEST(RunProgram, EndsAtItsTimeout) {
+  const auto began = std::chrono::steady_clock::now();
+  const ChildResult told = run_program({"sh", "-c", "echo begun; exec sleep 30"}, 100ms);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 10s);
+  EXPECT_TRUE(told.timed_out);
+  EXPECT_EQ(told.exit_code, 128 + SIGKILL);
+}
+
+TEST(FindProgram, LooksInThePathsFolders) {
+  const tests::TemporaryFolder folder;
+  const auto make = [&](const std::string& name, const char* mode) {
+    std::ofstream(folder.path() / name) << "#!/bin/sh\n";
+    EXPECT_EQ(::chmod((folder.path() / name).c_str(), std::stoi(mode, nullptr, 8)), 0);
+  };
+  std::filesystem::create_directories(folder.path() / "first/folder");
+  std::filesystem::create_directories(folder.path() / "second");
+  make("second/tool", "755");
+  make("second/folder", "755");
+  make("first/text", "644");
+  const std::string first = folder.path() / "first";
+  const std::string second = folder.path() / "second";
+  const tests::TemporaryVariable path("PATH", first + ":" + second);
+  EXPECT_EQ(find_program("tool"), second + "/tool");
+  EXPECT_EQ(find_program("folder"), second + "/folder");
+  EXPECT_EQ(find_program("text"), "");
+  EXPECT_EQ(find_program("none"), "");
+  EXPECT_EQ(find_program(second + "/tool"), second + "/tool");
+  EXPECT_EQ(find_program(second + "/none"), "");
+}
+
+TEST(Environment, IsTakenAndSetAgain) {
+  const tests::TemporaryVariable own("DTOOL_UNIT", "a=b");
+  const auto before = own_environment();
+  EXPECT_EQ(std::ranges::count(before, "DTOOL_UNIT=a=b"), 1);
+  set_environment({"DTOOL_UNIT=other", "no variable"});
+  EXPECT_EQ(own_environment(), std::vector<std::string>{"DTOOL_UNIT=other"});
+  set_environment(before);
+  EXPECT_EQ(own_environment(), before);
+}
+
+/// The first line of a file that another process writes.
+std::string awaited(const std::filesystem::path& file) {
+  EXPECT_TRUE(becomes_true([&] { return std::filesystem::exists(file); }));
+  std::string line;
+  std::ifstream in(file);
+  std::getline(in, line);
+  return line;
+}
+
+TEST(StartDetached, RunsElsewhereWithTheRunsIdAndThatInput) {
+  const tests::TemporaryFolder folder;
+  std::ofstream(folder.path() / "input") << "what it reads";
+  const Descriptor input(::open((folder.path() / "input").c_str(), O_RDONLY | O_CLOEXEC));
+  const std::string say =
+      "read -r line; echo \"$DTOOL_RUN_ID $line $(ps -o ppid= -p $$) $(pwd)\" "
+      ">new; mv new told";
+  EXPECT_EQ(start_detached({"/bin/sh", "-c", say}, folder.path(), input, "x_1"), "");
+  const std::string told = awaited(folder.path() / "told");
+  EXPECT_EQ(told.substr(0, told.find('r')), "x_1 what it ") << told;
+  EXPECT_TRUE(told.ends_with(" " + folder.path().string())) << told;
+  EXPECT_EQ(told.find(" " + std::to_string(::getpid()) + " "), told.npos)
+      << "it is a child: " << told;
+}
+
+TEST(StartDetached, ReadsNothingWhereItIsGivenNothing) {
+  const tests::TemporaryFolder folder;
+  EXPECT_EQ(start_detached({"/bin/sh", "-c", "echo \"<$(cat)>$DTOOL_RUN_ID\" >new; mv new told"},
+                           folder.path(), Descriptor(), ""),
+            "");
+  EXPECT_EQ(awaited(folder.path() / "told"), "<>");
+}
+
+TEST(Child, IsEndedWithItsOwner) {
+  pid_t pid = 0;
+  {
+    Child child({"sh", "-c", "echo $$; exec sleep 30"}, "/");
+    EXPECT_TRUE(child.is_running());
+    std::string text;
+    EXPECT_TRUE(becomes_true([&] { return !(text += child.output()).empty(); }));
+    pid = std::stoi(text);
+    EXPECT_TRUE(runs(pid));
+  }
+  EXPECT_FALSE(runs(pid));
+  Child other({"true"}, "/");
+  EXPECT_TRUE(becomes_true([&] { return !other.is_running(); }));
+  EXPECT_FALSE(other.is_running());
+}
+
+TEST(Pause, LastsItsTime) {
+  const auto began = std::chrono::steady_clock::now();
+  pause(1020ms);
+  const auto passed = std::chrono::steady_clock::now() - began;
+  EXPECT_GE(passed, 1020ms);
+  EXPECT_LT(passed, 10s);
 }
 
 }  // namespace

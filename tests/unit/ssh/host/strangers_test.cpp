@@ -98,5 +98,11 @@ TEST_F(StrangersTest, WhomRootLetInIsNoStrangerThere) {
   EXPECT_EQ(find_stranger(at("group/bobs"), Strangers::uninvited)->user, kAnn - 1);
 }
 
+TEST(NameOfUser, IsThatOfThePasswordFileOrTheNumber) {
+  EXPECT_EQ(name_of_user(0), "root");
+  EXPECT_EQ(name_of_user(kAnn), "nobody");
+  EXPECT_EQ(name_of_user(4'000'000'001U), "4000000001");
+}
+
 }  // namespace
 }  // namespace dtool::host
