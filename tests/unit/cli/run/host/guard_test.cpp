@@ -15,12 +15,15 @@
 #include "cli/run/host/supervision.h"
 #include "ssh/host/child.h"
 #include "ssh/host/process_table.h"
+#include "tests/unit/own_program.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::host {
 namespace {
 
 using namespace std::chrono_literals;
+
+const tests::OwnProgram kGuardProgram("guard", run_guard);
 
 class GuardTest : public testing::Test {
  protected:
@@ -59,6 +62,21 @@ class GuardTest : public testing::Test {
   }
 
   std::string run_id() const { return folder_.path().filename().string(); }
+
+  /// A session that ends so, with a guard that is told to end meanwhile.
+  [[noreturn]] void be_session(bool is_dismissed) noexcept {
+    ::setenv("DTOOL_RUN_ID", run_id().c_str(), 1);
+    std::filesystem::current_path(folder_.path());
+    Guard guard;
+    const std::string words = "/proc/" + std::to_string(guard.pid()) + "/cmdline";
+    for (int i = 0; i < 2000 && !tests::read_text(words).starts_with("dtool-host"); ++i)
+      host::pause(5ms);
+    for (const int each : {SIGINT, SIGHUP, SIGQUIT}) ::kill(guard.pid(), each);
+    guard.tell({0, Standing::running});
+    const bool is_alive = guard.is_alive();
+    if (is_dismissed) guard.dismiss();
+    ::_exit(is_alive ? 0 : 1);
+  }
 
   /// A process of the run.
   void start_process() {
@@ -105,6 +123,34 @@ TEST_F(GuardTest, OfMachineZeroDoesNothingOnceTheEndIsRecorded) {
   guard(1);
   lose_session("");
   EXPECT_TRUE(is_ended());
+}
+
+TEST_F(GuardTest, ActsForASessionThatEndsWithoutALeaveAndOutlivesItsTerminal) {
+  for (const bool is_dismissed : {true, false}) {
+    start_process();
+    const pid_t session = ::fork();
+    if (session == 0) be_session(is_dismissed);
+    EXPECT_EQ(wait_for_child(session, 20s), 0);
+    for (int i = 0; i < 2000 && !is_dismissed && folder_.read("ended").empty(); ++i)
+      host::pause(5ms);
+    EXPECT_EQ(folder_.read("ended"), is_dismissed ? "" : "ended=1\nforced=0\n");
+    EXPECT_EQ(is_ended(), !is_dismissed);
+    if (!is_dismissed) continue;
+    ::kill(process_, SIGKILL);
+    wait_for_child(process_);
+  }
+}
+
+TEST_F(GuardTest, ThatWasKilledIsKnownToBeGone) {
+  Guard guard;
+  const pid_t pid = guard.pid();
+  ASSERT_GT(pid, 0);
+  EXPECT_TRUE(guard.is_alive());
+  ::kill(pid, SIGKILL);
+  for (int i = 0; i < 2000 && guard.is_alive(); ++i) host::pause(5ms);
+  EXPECT_FALSE(guard.is_alive());
+  EXPECT_EQ(guard.pid(), -1);
+  EXPECT_EQ(::kill(pid, 0), -1);
 }
 
 TEST(WordsOfGuard, AMachineThatRanHasFailedAndThenGoes) {

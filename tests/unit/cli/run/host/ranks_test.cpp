@@ -55,6 +55,7 @@ class RanksTest : public testing::Test {
     ::dup2(said, STDERR_FILENO);
     // A shell's background processes ignore INT, and the ranks would inherit that.
     for (const int each : {SIGINT, SIGHUP}) ::signal(each, SIG_DFL);
+    ::signal(SIGPIPE, SIG_IGN);  // as dtool-host does
     for (const char* each : {"RANK", "LOCAL_RANK", "ROLE_RANK"}) ::unsetenv(each);
     ::_exit(run_ranks(words));
   }
