@@ -87,6 +87,8 @@ TEST_F(CoordinatorTest, ListensToOthersForHalfASecondAfterAFailure) {
   EXPECT_EQ(decide(), std::nullopt);
   now_ += 1ms;
   EXPECT_EQ(decide(), (Decision{0, Verb::end, {}, "sick", CausePlace{1, 4}}));
+  say(1, {0, Standing::failed, 7, "sick", 4});  // a sign of life
+  EXPECT_FALSE(coordinator_->is_judging());
 }
 
 TEST_F(CoordinatorTest, WaitsForNobodyWhereNoneRuns) {
