@@ -220,6 +220,25 @@ TEST(Csv, FilesArePlainOrGzip) {
   EXPECT_THROW(read_csv(folder.path(), {}), UsageError);
 }
 
+TEST(Csv, AnotherTextAtTheSecondReadingIsRefused) {
+  const std::string text = "a,b\n1,2\n3,4\n";
+  for (const std::string& other :
+       {text + "5,6\n", std::string("a,b\n1,2\n"), std::string("a,c\n1,2\n3,4\n")}) {
+    int readings = 0;
+    const CsvTable table("t.csv",
+                         [&]() -> CsvText {
+                           return [left = readings++ == 0 ? text : other](
+                                      char* into, std::size_t size) mutable {
+                             const auto part = left.copy(into, size);
+                             left.erase(0, part);
+                             return part;
+                           };
+                         },
+                         {});
+    EXPECT_EQ(mistake_by([&] { content_of(table); }), was_changed("t.csv")) << other;
+  }
+}
+
 TEST(Csv, AFileThatChangesWhileItIsReadIsRefused) {
   const dtool::tests::TemporaryFolder folder;
   for (const char* text :
@@ -371,6 +390,17 @@ TEST(CsvData, StandardisedInputsHaveMeanZeroAndDeviationOneOverTheTrainingRows) 
   EXPECT_NEAR(sets.test.inputs[0], 0, 1e-5);
   EXPECT_EQ(sets.test.inputs[1], 2);
   EXPECT_EQ(sets.train.values, (std::pmr::vector<float>{1, 2, 3}));
+}
+
+TEST(CsvData, NoMemoryIsTakenThatIsNotFilled) {
+  for (const auto kind : {TargetKind::classes, TargetKind::values}) {
+    const auto sets = sets_of(hundred_rows(), {.test_share = .33}, kind);
+    for (const CsvSet* each : {&sets.train, &sets.test}) {
+      EXPECT_EQ(each->inputs.capacity(), each->inputs.size());
+      EXPECT_EQ(each->values.capacity(), each->values.size());
+      EXPECT_EQ(each->classes.capacity(), each->classes.size());
+    }
+  }
 }
 
 TEST(CsvData, ANumberTooLargeForAFloatIsNamed) {

@@ -3,7 +3,9 @@
 // needs no server (tests/trainer/*download*.sh have one).
 #include "trainer/data/data_files.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -11,6 +13,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <map>
+#include <thread>
 
 #include "tests/trainer/own_folder.h"
 #include "trainer/data/curl.h"
@@ -314,4 +317,80 @@ TEST_F(DataFiles, ACopyIsMadeOnceAndAgainWhenTheOriginalChanges) {
   provide(files, place);
   EXPECT_EQ(read(folder_ / "near/by/a"), "def");
   EXPECT_FALSE(fs::exists(folder_ / "near/by/a.part"));
+}
+
+TEST_F(DataFiles, ALockWithoutANameIsHeldByAnotherProcess) {
+  using namespace std::chrono_literals;
+  const auto file = write(".dtool-lock", "");
+  const int descriptor = open(file.c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(flock(descriptor, LOCK_EX), 0);
+  EXPECT_EQ(mistake([&] {
+              FolderLock(folder_, [](auto) {}, {30ms, 1s});
+            }),
+            "another process holds " + file.string() + " and has given no sign of life for 0 s");
+  const std::vector<DataFile> files = {{{"a", kSumOfAbc}}};
+  const DataPlace place{.path = folder_, .mirrors = {{"file://" + folder_.string() + "/web"}}};
+  fs::create_directory(folder_ / "web");
+  write("web/a", "abc");
+  for (const auto waits : {Waits::told, Waits::silent}) {
+    fs::remove(folder_ / "a");
+    ASSERT_EQ(flock(descriptor, LOCK_EX), 0);
+    std::thread holder([&] {
+      std::this_thread::sleep_for(5ms);
+      flock(descriptor, LOCK_UN);
+    });
+    testing::internal::CaptureStdout();
+    provide_files(files, place, process_environment, waits, progress_);
+    const auto told = testing::internal::GetCapturedStdout();
+    holder.join();
+    EXPECT_EQ(told.find("waiting for another process, which fills '" + folder_.string() + "'\n"),
+              waits == Waits::told ? 0 : std::string::npos)
+        << told;
+    EXPECT_EQ(read(folder_ / "a"), "abc");
+  }
+  close(descriptor);
+}
+
+TEST_F(DataFiles, AFolderOrACopyThatCannotBeMadeIsNamed) {
+  write("a", "abc");
+  const std::vector<DataFile> files = {{{"a", kSumOfAbc}}, {{"b", kSumOfAbc}}};
+  EXPECT_EQ(mistake([&] {
+              provide(files, {.path = folder_ / "a/sub", .mirrors = {{"http://127.0.0.1:1"}}});
+            }),
+            "data.path: cannot make '" + (folder_ / "a/sub").string() + "': Not a directory");
+  fs::create_directories(folder_ / "near/a.part");
+  const auto said =
+      mistake([&] { provide({files[0]}, {.path = folder_, .copy_to = folder_ / "near"}); });
+  EXPECT_TRUE(said.starts_with("cannot copy " + (folder_ / "a").string() + " to '" +
+                               (folder_ / "near").string() + "': "))
+      << said;
+  EXPECT_TRUE(said.ends_with(" are free there")) << said;
+}
+
+TEST_F(DataFiles, ACopyOfLessThanASecondsDifferenceIsOneAndAllCopiesCanBeWritten) {
+  using namespace std::chrono_literals;
+  write("a", "abc");
+  fs::permissions(folder_ / "a", fs::perms::owner_read);
+  const DataPlace place{.path = folder_, .copy_to = folder_ / "near"};
+  testing::internal::CaptureStdout();
+  provide({{{"a", ""}}}, place);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(),
+            "a: 3 bytes from " + folder_.string() + " in 0.0 s\n");
+  const auto copy = folder_ / "near/a";
+  EXPECT_NE(fs::status(copy).permissions() & fs::perms::owner_write, fs::perms::none);
+  const auto time = fs::last_write_time(folder_ / "a");
+  EXPECT_EQ(fs::last_write_time(copy), time);
+  const auto stays_with = [&](const std::string& content, std::chrono::milliseconds later) {
+    std::ofstream(copy) << content;
+    fs::last_write_time(copy, time + later);
+    testing::internal::CaptureStdout();
+    provide({{{"a", ""}}}, place);
+    testing::internal::GetCapturedStdout();
+    return read(copy) == content;
+  };
+  EXPECT_TRUE(stays_with("xyz", 999ms));
+  EXPECT_TRUE(stays_with("xyz", -999ms));
+  EXPECT_FALSE(stays_with("xyz", 1000ms));
+  EXPECT_FALSE(stays_with("xyz", -1000ms));
+  EXPECT_FALSE(stays_with("xy", 0ms));
 }

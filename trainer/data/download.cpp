@@ -85,7 +85,7 @@ class Download {
 
 void Download::run() {
   progress_.begin(file_.name, size_of(part_));
-  if (size_of(part_) > 0 && !fault()) return finish("an earlier run");
+  if (!fault()) return finish("an earlier run");
   furthest_ = size_of(part_);
   for (int failed = 0; failed < kRounds;) {
     if (failed > 0) std::this_thread::sleep_for(pause_before(failed, pause_));

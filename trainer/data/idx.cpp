@@ -101,7 +101,7 @@ LabelledImages read_pair(const std::filesystem::path& image_file,
 IdxArray read_idx(const std::filesystem::path& file, std::pmr::memory_resource* memory) {
   Reader reader(file);
   std::uint8_t magic[4];
-  reader.read(magic, 4, "the magic number");
+  reader.read(magic, sizeof magic, "the magic number");
   const char* type = element_type(magic[2]);
   if (magic[0] != 0 || magic[1] != 0 || type == nullptr || magic[3] == 0) {
     reader.fail(fmt::format("not an IDX file: magic number 0x{:08x}", big_endian(magic)),
@@ -112,7 +112,7 @@ IdxArray read_idx(const std::filesystem::path& file, std::pmr::memory_resource* 
   std::int64_t size = 1;
   for (int i = 0; i < magic[3]; ++i) {
     std::uint8_t bytes[4];
-    reader.read(bytes, 4, "a dimension");
+    reader.read(bytes, sizeof bytes, "a dimension");
     array.shape.push_back(big_endian(bytes));
     if (array.shape.back() > kMostBytes / std::max<std::int64_t>(size, 1)) {
       reader.fail("its header says more than 16 GiB");
