@@ -225,6 +225,24 @@ TEST_F(DataSetFolder, EveryRankIsToldOfAMistake) {
   EXPECT_EQ(mistakes, (std::vector<std::string>{wanted, wanted}));
 }
 
+TEST_F(DataSetFolder, EveryRankIsToldThatTheMachineHasTooLittleMemory) {
+  auto settings = random_settings(0);
+  settings.train_samples = std::int64_t{1} << 40;
+  settings.features = 32;
+  on_every_rank(2, Machines::one, [&](const Meeting& meeting) {
+    try {
+      load_on_machine(settings, meeting, at::kCPU);
+      ADD_FAILURE() << "it is there";
+    } catch (const UsageError& mistake) {
+      const std::string text = mistake.what();
+      EXPECT_NE(text.find(" has too little memory for the data, which its ranks share: "),
+                std::string::npos)
+          << text;
+      EXPECT_EQ(mistake.hint, "train on fewer samples, or on machines with more memory");
+    }
+  });
+}
+
 TEST_F(DataSetFolder, EveryRankIsGivenThePathsOfFilesThatOneRankFetches) {
   write("a.csv", "1\n");
   std::vector<FileSettings> given(3);
