@@ -139,6 +139,8 @@ if(DTOOL_TESTS)
     tests/unit/ssh/trace_test.cpp
     tests/unit/ssh/session/connector_test.cpp
     tests/unit/ssh/session/login_output_test.cpp
+    tests/unit/ssh/session/session_test.cpp
+    tests/unit/ssh/session/ssh_connection_test.cpp
     tests/unit/ssh/session/tcp_test.cpp)
   # Of random tests, rapidcheck finds the shortest case that fails. Not every system has it.
   find_package(rapidcheck CONFIG QUIET)
