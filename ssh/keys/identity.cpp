@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "ssh/keys/identity.h"
 
+#include <cstdint>
 #include <fstream>
+#include <string_view>
 #include <system_error>
+
+#include "ssh/keys/known_hosts_line.h"
 
 namespace dtool::ssh {
 namespace {
@@ -13,8 +17,27 @@ int refuse_passphrase(const char*, char*, std::size_t, int, int, void* was_asked
   return -1;
 }
 
-/// The key with the certificate, if the certificate belongs to the key.
+/// A key's bytes behind the first `count` texts in them; empty if they end before.
+std::string_view behind_texts(std::string_view bytes, int count) {
+  for (; count > 0; --count) {
+    const auto text = type_of_blob(bytes);
+    if (!text) return {};
+    bytes.remove_prefix(sizeof(std::uint32_t) + text->size());
+  }
+  return bytes;
+}
+
+/// A certificate has a type, a nonce, and then the key's own fields (OpenSSH's PROTOCOL.certkeys).
+bool is_certificate_of(ssh_key certificate, ssh_key key) {
+  const auto whole = decode_base64(public_text(certificate));
+  const auto own = decode_base64(public_text(key));
+  return whole && own && behind_texts(*whole, 2).starts_with(behind_texts(*own, 1));
+}
+
+/// The key with the certificate, if the certificate belongs to the key. libssh compares only their
+/// types.
 KeyHandle certified(ssh_key key, ssh_key certificate) {
+  if (!is_certificate_of(certificate, key)) return nullptr;
   KeyHandle copy(ssh_key_dup(key));
   if (copy == nullptr) return nullptr;
   if (ssh_pki_copy_cert_to_privkey(certificate, copy.get()) != SSH_OK) return nullptr;
