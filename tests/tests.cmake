@@ -120,6 +120,7 @@ if(DTOOL_TESTS)
     tests/unit/ssh/hostfile_test.cpp
     tests/unit/ssh/job/screen_job_test.cpp
     tests/unit/ssh/kept/connection_key_test.cpp
+    tests/unit/ssh/keys/agent_test.cpp
     tests/unit/ssh/keys/host_key_test.cpp
     tests/unit/ssh/keys/identity_test.cpp
     tests/unit/ssh/keys/known_hosts_peer_test.cpp

@@ -11,7 +11,6 @@
 #include <cassert>
 #include <cerrno>
 #include <cstring>
-#include <ctime>
 #include <map>
 #include <stdexcept>
 
@@ -111,20 +110,6 @@ HostError not_trusted(const Endpoint& endpoint, const HostKey& presented,
   }
 }
 
-/// By what two versions of the known_hosts files can be told apart. Empty if one was written so
-/// lately that the next write could bear the same time.
-std::string known_hosts_stamp(const Endpoint& endpoint) {
-  constexpr time_t kCoarsestClock = 2;
-  std::string stamp;
-  for (const std::filesystem::path& file : endpoint.known_hosts_files) {
-    const struct stat status = status_of(file);
-    const bool is_young = ::time(nullptr) - status.st_ctim.tv_sec < kCoarsestClock;
-    if (is_young && S_ISREG(status.st_mode)) return {};
-    stamp += stamp_of(status) + " ";
-  }
-  return stamp;
-}
-
 asio::awaitable<void> scan(Connector& connector, Masters& masters, Program program,
                            std::vector<HostKey>& reports, std::size_t& next) {
   while (next < reports.size()) {
@@ -217,6 +202,18 @@ void append(const std::filesystem::path& file, const std::string& lines) {
 
 }  // namespace
 
+std::string known_hosts_stamp(const Endpoint& endpoint, std::time_t now) {
+  constexpr std::time_t kCoarsestClock = 2;
+  std::string stamp;
+  for (const std::filesystem::path& file : endpoint.known_hosts_files) {
+    const struct stat status = status_of(file);
+    const bool is_young = now - status.st_ctim.tv_sec < kCoarsestClock;
+    if (is_young && S_ISREG(status.st_mode)) return {};
+    stamp += stamp_of(status) + " ";
+  }
+  return stamp;
+}
+
 std::string hint_at_trust(const std::filesystem::path& known_hosts) {
   const std::string trust = fmt::format("dtool trust --runs_on {}", kHostsInHint);
   if (!is_no_file(known_hosts)) return fmt::format("look at it and accept it with: {}", trust);
@@ -237,8 +234,8 @@ std::string Session::host_key() const {
   return presented.fingerprint.empty() ? "" : presented.type + " " + presented.fingerprint;
 }
 
-bool Session::is_still_known(KnownHosts& known_hosts) {
-  const std::string stamp = known_hosts_stamp(endpoint_);
+bool Session::is_still_known(KnownHosts& known_hosts, std::time_t now) {
+  const std::string stamp = known_hosts_stamp(endpoint_, now);
   if (!stamp.empty() && stamp == known_hosts_stamp_) return true;
   const bool is_known = verdict_on(*this, known_hosts).state == HostKeyState::known;
   known_hosts_stamp_ = is_known ? stamp : "";

@@ -2,6 +2,7 @@
 // Host keys: compares a host's key with known_hosts, and adds it after the user said yes.
 #pragma once
 
+#include <ctime>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -27,6 +28,10 @@ struct HostKey {
 /// Asks every host for its key without logging in; results in the hosts' order. If several hosts
 /// would get the same name in known_hosts but show different keys, they are doubtful.
 std::vector<HostKey> scan_host_keys(const std::vector<Host>& hosts, const ConnectOptions& options);
+
+/// By what two versions of the endpoint's known_hosts files can be told apart. Empty if one was
+/// written so lately that the next write could bear the same time.
+std::string known_hosts_stamp(const Endpoint& endpoint, std::time_t now);
 
 /// How an unknown key becomes known where that file takes new keys; it may take none.
 std::string hint_at_trust(const std::filesystem::path& known_hosts);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <ctime>
 #include <functional>
 #include <memory>
 #include <string>
@@ -46,7 +47,7 @@ class Session {
 
   /// Whether the known_hosts files still have it. A file is read again only if it has changed, or
   /// if its last change is too recent to tell.
-  bool is_still_known(KnownHosts& known_hosts);
+  bool is_still_known(KnownHosts& known_hosts, std::time_t now = std::time(nullptr));
 
   /// Tries the identity files that the user named, then the agent, then the usual files. With
   /// IdentitiesOnly, only those keys of the agent are tried that are in one of the files. Throws
