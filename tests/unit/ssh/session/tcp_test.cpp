@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <netdb.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -137,6 +138,7 @@ class Tcp : public testing::Test {
       run_in(reactor, std::move(connecting));
     } catch (const HostError& error) {
       message = error.what();
+      hint = error.hint();
       return error.failure();
     }
     return Failure::none;
@@ -144,7 +146,7 @@ class Tcp : public testing::Test {
 
   Reactor reactor;
   Server server{reactor};
-  std::string message;
+  std::string message, hint;
 };
 
 TEST_F(Tcp, AGreetingCame) {
@@ -222,6 +224,63 @@ TEST_F(Tcp, ADeadFirstAddressLeavesTimeForTheNext) {
   EXPECT_EQ(failure_of(connect_tcp(reactor, kDeadFirst, server.port(), deadline)), Failure::none)
       << message;
   EXPECT_LT(Clock::now(), deadline);
+}
+
+TEST_F(Tcp, AConnectionNoticesAPeerThatVanished) {
+  const OwnedFd fd =
+      run_in(reactor, connect_tcp(reactor, "127.0.0.1", server.port(), after(kLong)));
+  const auto option = [&fd](int level, int name) {
+    int value = -1;
+    socklen_t size = sizeof value;
+    ::getsockopt(fd.get(), level, name, &value, &size);
+    return value;
+  };
+  EXPECT_EQ(option(IPPROTO_TCP, TCP_NODELAY), 1);
+  EXPECT_EQ(option(SOL_SOCKET, SO_KEEPALIVE), 1);
+  EXPECT_EQ(option(IPPROTO_TCP, TCP_KEEPIDLE), 15);
+  EXPECT_EQ(option(IPPROTO_TCP, TCP_KEEPINTVL), 5);
+  EXPECT_EQ(option(IPPROTO_TCP, TCP_KEEPCNT), 3);
+  EXPECT_EQ(option(IPPROTO_TCP, TCP_USER_TIMEOUT), 30'000);
+}
+
+TEST_F(Tcp, APlaceThatDoesNotAnswerIsNotWaitedForBeyondTheDeadline) {
+  const DeadPlace dead("127.0.0.3", server.port());
+  const Deadline deadline = after(milliseconds(50));
+  EXPECT_EQ(failure_of(connect_tcp(reactor, "127.0.0.3", server.port(), deadline)),
+            Failure::connect_timed_out);
+  EXPECT_EQ(message, "no answer from port " + std::to_string(server.port()) + " in time");
+  EXPECT_EQ(hint,
+            "is the host up and its SSH port open? --connect_timeout sets how long dtool waits");
+}
+
+TEST_F(Tcp, ASmallPortMayHaveBeenMeantAsANumberOfProcesses) {
+  for (const std::uint16_t port : {1, 64, 65}) {
+    EXPECT_EQ(failure_of(connect_tcp(reactor, "127.0.0.1", port, after(kLong))),
+              Failure::unreachable);
+    EXPECT_EQ(message, "cannot connect to port " + std::to_string(port) + ": Connection refused");
+    const std::string number = std::to_string(port);
+    EXPECT_EQ(hint, port == 65 ? "is an SSH server running there, on this port?"
+                               : "what follows ':' is the port here; " + number +
+                                     " processes a host are --nproc_per_node " + number +
+                                     ", or slots=" + number + " in a hostfile");
+  }
+}
+
+TEST_F(Tcp, AddressesOfAnotherFamilyAreNotTaken) {
+  const auto failure = [this](const char* address, AddressFamily family) {
+    return failure_of(connect_tcp(reactor, address, server.port(), after(kLong), family));
+  };
+  EXPECT_EQ(failure("127.0.0.1", AddressFamily::inet), Failure::none);
+  EXPECT_EQ(failure("127.0.0.1", AddressFamily::inet6), Failure::unreachable);
+  EXPECT_TRUE(message.starts_with("cannot resolve 127.0.0.1: ")) << message;
+  EXPECT_EQ(failure("::1", AddressFamily::inet), Failure::unreachable);
+  EXPECT_TRUE(message.starts_with("cannot resolve ::1: ")) << message;
+}
+
+TEST_F(Tcp, AGreetingIsLookedForInTheFirst256Bytes) {
+  EXPECT_EQ(greeting({std::string(256, 'x')}, Server::Then::keep_silent), Greeting::came);
+  EXPECT_THROW(greeting({std::string(255, 'x')}, Server::Then::keep_silent, milliseconds(150)),
+               HostError);
 }
 
 TEST_F(Tcp, ANameThatNobodyKnowsIsUnreachable) {
