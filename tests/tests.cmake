@@ -140,6 +140,7 @@ if(DTOOL_TESTS)
     tests/unit/ssh/script_test.cpp
     tests/unit/ssh/trace_test.cpp
     tests/unit/ssh/session/connector_test.cpp
+    tests/unit/ssh/session/jump_test.cpp
     tests/unit/ssh/session/login_output_test.cpp
     tests/unit/ssh/session/session_test.cpp
     tests/unit/ssh/session/ssh_connection_test.cpp

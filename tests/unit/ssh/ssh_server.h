@@ -37,6 +37,7 @@ struct ServerRules {
   std::set<std::string> half_in = {};  ///< keys beside which a second factor is needed
   int most_refusals = 100;             ///< after so many refused keys it hangs up
   int refused_sessions = 0;            ///< so many requests for a session are refused first
+  bool forwards = true;                ///< whether it is a jump host, to places on loopback
   bool runs_scripts = true;            ///< whether it begins scripts
 };
 
@@ -83,7 +84,8 @@ class SshServer {
   int port() const { return port_; }
   /// `ssh-ed25519 AAAA…`
   const std::string& key() const { return key_; }
-  /// What clients asked for, in order: `key …`, `session`, `exec …`, `signal …`, `input …`.
+  /// What clients asked for, in order: `offer …`, `key …`, `session`, `exec …`, `signal …`,
+  /// `input …`, `forward …`.
   std::vector<std::string> heard() const {
     const std::lock_guard lock(mutex_);
     return heard_;
@@ -99,6 +101,11 @@ class SshServer {
     bool has_all_input = false;
     bool was_killed = false;
   };
+  struct Forward {
+    ssh_channel channel;
+    ssh::OwnedFd socket;
+    ssh_channel_callbacks_struct callbacks{};
+  };
 
   void note(std::string text) {
     const std::lock_guard lock(mutex_);
@@ -112,6 +119,7 @@ class SshServer {
       session_ = ::ssh_new();
       if (::ssh_bind_accept_fd(bind_, session_, client) == SSH_OK) serve();
       commands_.clear();
+      forwards_.clear();
       ::ssh_disconnect(session_);
       ::ssh_free(session_);
     }
@@ -129,6 +137,12 @@ class SshServer {
     };
     ssh_callbacks_init(&callbacks);
     ::ssh_set_server_callbacks(session_, &callbacks);
+    ::ssh_set_message_callback(
+        session_,
+        [](ssh_session, ssh_message message, void* self) {
+          return static_cast<SshServer*>(self)->begin_forward(message) ? 0 : 1;
+        },
+        this);
     ::ssh_set_auth_methods(session_, SSH_AUTH_METHOD_PUBLICKEY);
     if (::ssh_handle_key_exchange(session_) != SSH_OK) return;
     refusals_ = 0;
@@ -138,6 +152,7 @@ class SshServer {
     while (!is_over_ && !hangs_up_ && ::ssh_is_connected(session_) != 0 &&
            ::ssh_event_dopoll(event, 5) != SSH_ERROR) {
       for (Command& each : commands_) go_on(each);
+      for (Forward& each : forwards_) go_on(each);
     }
     ::ssh_event_remove_session(event, session_);
     ::ssh_event_free(event);
@@ -179,6 +194,50 @@ class SshServer {
     ssh_callbacks_init(&command.callbacks);
     ::ssh_set_channel_callbacks(command.channel, &command.callbacks);
     return command.channel;
+  }
+
+  bool begin_forward(ssh_message message) {
+    if (::ssh_message_type(message) != SSH_REQUEST_CHANNEL_OPEN ||
+        ::ssh_message_subtype(message) != SSH_CHANNEL_DIRECT_TCPIP) {
+      return false;
+    }
+    const int port = ::ssh_message_channel_request_open_destination_port(message);
+    note(fmt::format("forward {}:{}", ::ssh_message_channel_request_open_destination(message),
+                     port));
+    if (!rules_.forwards) return false;
+    ssh::OwnedFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = ::htons(static_cast<std::uint16_t>(port));
+    address.sin_addr.s_addr = ::htonl(INADDR_LOOPBACK);
+    if (::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
+      return false;
+    Forward& forward = forwards_.emplace_back(
+        Forward{::ssh_message_channel_request_open_reply_accept(message), std::move(socket)});
+    forward.callbacks.userdata = &forward;
+    forward.callbacks.channel_data_function = [](ssh_session, ssh_channel, void* data,
+                                                 std::uint32_t size, int, void* self) {
+      return static_cast<int>(
+          ::send(static_cast<Forward*>(self)->socket.get(), data, size, MSG_NOSIGNAL));
+    };
+    forward.callbacks.channel_eof_function = [](ssh_session, ssh_channel, void* self) {
+      ::shutdown(static_cast<Forward*>(self)->socket.get(), SHUT_WR);
+    };
+    ssh_callbacks_init(&forward.callbacks);
+    ::ssh_set_channel_callbacks(forward.channel, &forward.callbacks);
+    return true;
+  }
+
+  static void go_on(Forward& forward) {
+    char bytes[4096];
+    ssize_t count = 0;
+    while (forward.socket &&
+           (count = ::recv(forward.socket.get(), bytes, sizeof bytes, MSG_DONTWAIT)) > 0) {
+      ::ssh_channel_write(forward.channel, bytes, static_cast<std::uint32_t>(count));
+    }
+    if (!forward.socket || count != 0) return;
+    forward.socket.reset();
+    end(forward.channel);
   }
 
   int begin(Command& command, std::string line) {
@@ -253,6 +312,7 @@ class SshServer {
   std::string key_;
   ssh_session session_ = nullptr;
   std::list<Command> commands_;
+  std::list<Forward> forwards_;
   int refusals_ = 0;
   bool hangs_up_ = false;
   std::atomic<bool> is_over_ = false;
