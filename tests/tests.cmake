@@ -68,6 +68,7 @@ if(DTOOL_TESTS)
     tests/unit/cli/run/listener_trial_test.cpp
     tests/unit/cli/run/plan_test.cpp
     tests/unit/cli/run/program_words_test.cpp
+    tests/unit/cli/run/resume_test.cpp
     tests/unit/cli/run/earlier_run_test.cpp
     tests/unit/cli/run/sending_progress_test.cpp
     tests/unit/cli/run/start_jobs_test.cpp
@@ -212,6 +213,8 @@ endif()
 # ---- tests/simulation: whole supervised runs in one thread; other seeds by hand
 if(DTOOL_TESTS)
   add_executable(simulate_runs
+    tests/simulation/launch_scenario.cpp
+    tests/simulation/launches.cpp
     tests/simulation/main.cpp
     tests/simulation/promises.cpp
     tests/simulation/scenario.cpp
@@ -220,7 +223,7 @@ if(DTOOL_TESTS)
     tests/simulation/simulated_host.cpp
     tests/simulation/simulated_link.cpp
     tests/simulation/world.cpp)
-  target_link_libraries(simulate_runs PRIVATE dtool_warnings dtool_host)
+  target_link_libraries(simulate_runs PRIVATE dtool_warnings dtool_host dtool_ssh dtool_killfiles dtool_cli)
   add_test(NAME simulation.runs_keep_their_promises COMMAND simulate_runs 1 10000)
   set_tests_properties(simulation.runs_keep_their_promises PROPERTIES LABELS "unit;fast" TIMEOUT 300)
 endif()

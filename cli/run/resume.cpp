@@ -18,6 +18,7 @@
 #include "killfiles/killfile.h"
 #include "killfiles/whole_file.h"
 #include "ssh/fleet.h"
+#include "ssh/host/child.h"
 
 namespace dtool::cli {
 namespace {
@@ -46,16 +47,32 @@ std::optional<std::string> later_run(const std::string& run_id) {
   return std::nullopt;
 }
 
-/// Whether a machine's answer leaves it possible that something of the run goes on there.
-bool goes_on(const MachineStatus& machine) {
-  return machine.state == MachineState::running || machine.state == MachineState::pending;
-}
-
 bool is_silent(const MachineStatus& machine) {
   return machine.state == MachineState::unreachable || machine.state == MachineState::unproven;
 }
 
+/// Where the session has recorded the end: it says its last words for some seconds.
+bool is_leaving(const MachineStatus& machine) {
+  return machine.state == MachineState::exited && machine.processes > 0;
+}
+
 }  // namespace
+
+std::string why_not_ended(const std::vector<MachineStatus>& machines) {
+  const auto is_at_work = [](const MachineStatus& each) {
+    return each.state == MachineState::running || each.state == MachineState::pending;
+  };
+  if (std::ranges::any_of(machines, is_at_work)) return "it is " + states_text(machines);
+  for (const MachineStatus& each : machines) {
+    if (is_over(each) || is_silent(each)) continue;
+    const std::string host = ssh::to_string(each.host);
+    if (each.processes > 0)
+      return fmt::format("{} of its processes {} left on {}", each.processes,
+                         each.processes == 1 ? "is" : "are", host);
+    return fmt::format("on {} it is {}, and may begin yet", host, state_text(each));
+  }
+  return "";
+}
 
 bool require_ended(Console& console, const std::string& run_id, const HostOptions& hosts,
                    const UserSettings& users, const std::shared_ptr<ssh::SilentHosts>& silent) {
@@ -68,10 +85,19 @@ bool require_ended(Console& console, const std::string& run_id, const HostOption
   const auto remote = ssh::make_fleet(targets.hosts, targets.connect);
   constexpr std::chrono::seconds kPatience{20};
   const auto nobody = [](std::size_t, const ssh::HostResult&, const MachineStatus&) {};
-  const auto machines = ask_machines(*remote, killfile, all_machines(killfile), nobody, kPatience);
+  const auto ask = [&] {
+    return ask_machines(*remote, killfile, all_machines(killfile), nobody, kPatience);
+  };
+  auto machines = ask();
+  constexpr int kLooks = 20;  // a second apart
+  for (int i = 0; i < kLooks && !remote->interrupted(); ++i) {
+    if (std::ranges::none_of(machines, is_leaving)) break;
+    host::pause(std::chrono::seconds(1));
+    machines = ask();
+  }
   if (remote->interrupted()) return false;
-  if (std::ranges::any_of(machines, goes_on))
-    throw UsageError(fmt::format("{} still goes on: it is {}", run_id, states_text(machines)),
+  if (const std::string why = why_not_ended(machines); !why.empty())
+    throw UsageError(fmt::format("{} still goes on: {}", run_id, why),
                      fmt::format("dtool kill {} ends it, after a checkpoint", run_id));
   if (is_silent(machines.front()))
     throw UsageError(fmt::format("whether {} has ended is not known: {}: {}", run_id,

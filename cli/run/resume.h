@@ -4,14 +4,20 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "cli/console.h"
 #include "cli/host_options.h"
 #include "cli/settings.h"
+#include "cli/watch/machine_status.h"
 #include "ssh/host/files.h"
 #include "ssh/silent_hosts.h"
 
 namespace dtool::cli {
+
+/// Why something of a run may still go on, or begin, on a machine that has answered; empty: it has
+/// ended there. Pure.
+std::string why_not_ended(const std::vector<MachineStatus>& machines);
 
 /// Throws UsageError if a machine of the earlier run is not known to have ended; a machine other
 /// than the first that does not answer is told in a note, and added to `silent`. False:

@@ -1,12 +1,26 @@
 // SPDX-License-Identifier: MIT
-// simulate_runs FIRST COUNT: whole runs with the seeds from FIRST on. Of one that breaks a promise
-// it prints the shortest scenario that does, and its story.
+// simulate_runs FIRST COUNT: whole runs, and commands that start, kill and resume runs, with the
+// seeds from FIRST on. Of one that breaks a promise it prints the shortest scenario that does, and
+// its story.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 
+#include "tests/simulation/launches.h"
 #include "tests/simulation/simulated_run.h"
+
+namespace {
+
+void tell_launches(std::uint64_t seed) {
+  using namespace dtool::simulation;
+  const LaunchScenario shortest = shortened(make_launches(seed));
+  std::string story;
+  simulate(shortest, &story);
+  std::printf("%s%s\n", to_text(shortest).c_str(), story.c_str());
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   using namespace dtool::simulation;
@@ -24,6 +38,9 @@ int main(int argc, char** argv) {
     machines += scenario.places;
     faults += static_cast<double>(scenario.faults.size());
     events += outcome.events;
+    if (const auto broken_launch = simulate(make_launches(seed));
+        broken_launch && ++broken <= kMostTold)
+      tell_launches(seed);
     if (!outcome.broken || ++broken > kMostTold) continue;
     const Scenario shortest = shortened(scenario);
     std::printf("%s%s\nbroken: %s\n\n", to_text(shortest).c_str(),
