@@ -116,6 +116,7 @@ if(DTOOL_TESTS)
     tests/unit/ssh/host/sha256_test.cpp
     tests/unit/ssh/host/start_test.cpp
     tests/unit/ssh/host/strangers_test.cpp
+    tests/unit/ssh/host/unseen_test.cpp
     tests/unit/ssh/host_pattern_test.cpp
     tests/unit/ssh/host_test.cpp
     tests/unit/ssh/hostfile_test.cpp
