@@ -16,6 +16,8 @@ TEST(ExplainingLine, IsTheLastOneThatIsNotBlank) {
   EXPECT_EQ(explaining_line("one\nwithout an end"), "without an end");
   EXPECT_EQ(explaining_line("one\n\xe7\x81\xbd\n"), "\xe7\x81\xbd");
   EXPECT_EQ(explaining_line("=====\n"), "=====") << "there is no other";
+  EXPECT_EQ(explaining_line("items[3]: out of range\n"), "items[3]: out of range");
+  EXPECT_EQ(explaining_line("[rank3]: out of range\n"), "out of range");
 }
 
 TEST(ExplainingLine, IsCut) {

@@ -15,6 +15,9 @@
 #include <cstddef>
 #include <cstdio>
 #include <stdexcept>
+#include <string>
+
+#include "ssh/host/child.h"
 
 namespace dtool::host {
 namespace {
@@ -93,6 +96,20 @@ TEST(Process, IsNotDeadWhereOnlyItsMainThreadHasEnded) {
   EXPECT_FALSE(process.is_dead());
   process.threads = 1;
   EXPECT_TRUE(process.is_dead());
+}
+
+TEST(CommandOf, IsShownWithoutWhatSteersATerminalAndNoLongerThanAsked) {
+  Child child({"/bin/bash", "-c", "exec -a $'a\\e[31m\\x7f\\tb' sleep 54"}, "/");
+  pid_t pid = 0;
+  for (int i = 0; i < 500 && pid == 0; ++i) {
+    pause(std::chrono::milliseconds(10));
+    for (const Process& each : read_processes()) {
+      if (each.parent == ::getpid() && each.name == "sleep") pid = each.pid;
+    }
+  }
+  EXPECT_EQ(command_of(pid, 60), "a[31m b 54");
+  EXPECT_EQ(command_of(pid, 7), "a[31m b");
+  EXPECT_EQ(command_of(pid, 8), "a[31m b") << "with no blank at its end";
 }
 
 }  // namespace
