@@ -80,8 +80,7 @@ Members MemberFinder::strike() {
   spared.insert(::getpid());
   return look(look_around([this, &spared](pid_t pid, const std::string& run_id, uid_t user) {
     assert(pid > 1);
-    // Any process may have the variable without a value, and is of no run.
-    const bool is_ours = !run_id.empty() && run_id == traces_.run_id && user == ::geteuid();
+    const bool is_ours = run_id == traces_.run_id && user == ::geteuid();
     if (is_ours && !descends_from(pid, spared) && !descends_from(::getpid(), {pid}))
       ::kill(pid, SIGKILL);
   }));

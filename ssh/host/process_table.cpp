@@ -164,7 +164,8 @@ RunMark read_run_mark(pid_t pid) {
   for (std::string_view rest = *environment; !rest.empty();) {
     const std::size_t end = std::min(rest.find('\0'), rest.size());
     const std::string_view each = rest.substr(0, end);
-    if (each.substr(0, kVariable.size()) == kVariable) mark.run_id = each.substr(kVariable.size());
+    const bool has_value = each.starts_with(kVariable) && each.size() > kVariable.size();
+    if (has_value) mark.run_id = each.substr(kVariable.size());
     rest.remove_prefix(std::min(end + 1, rest.size()));
     if (mark.run_id) break;
   }

@@ -42,7 +42,8 @@ std::vector<Process> read_processes();
 /// Only the pids. Throws like read_processes().
 std::vector<pid_t> list_pids();
 
-/// The value of DTOOL_RUN_ID in a process's environment.
+/// The value of DTOOL_RUN_ID in a process's environment. Any process may have the variable without
+/// a value, and is of no run.
 struct RunMark {
   enum class Look { seen, hidden, gone } look = Look::gone;  ///< hidden: not readable
   std::optional<std::string> run_id = {};

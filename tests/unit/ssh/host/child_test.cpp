@@ -164,6 +164,7 @@ TEST(StartDetached, RunsElsewhereWithTheRunsIdAndThatInput) {
 }
 
 TEST(StartDetached, ReadsNothingWhereItIsGivenNothing) {
+  const tests::TemporaryVariable of_no_run("DTOOL_RUN_ID", "");
   const tests::TemporaryFolder folder;
   EXPECT_EQ(start_detached({"/bin/sh", "-c", "echo \"<$(cat)>$DTOOL_RUN_ID\" >new; mv new told"},
                            folder.path(), Descriptor(), ""),

@@ -132,6 +132,7 @@ struct KillOfASession : Kill {
     std::ofstream(state / "process") << leader << " " << start << " " << boot << "\n";
   }
 
+  const tests::TemporaryVariable of_no_run{"DTOOL_RUN_ID", ""};
   const fs::path state = folder.path() / "run/machine0";
   pid_t leader = 0;
   pid_t child = 0;

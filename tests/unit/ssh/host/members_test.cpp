@@ -175,9 +175,10 @@ TEST(Members, AStrikeGoesByAProcessWhoseRunIdIsEmpty) {
     ::execlp("env", "env", "DTOOL_RUN_ID=", "sleep", "60", nullptr);
     ::_exit(127);
   }
-  for (int i = 0; i < 1000 && read_run_mark(pid).run_id != ""; ++i) ::usleep(10'000);
-  EXPECT_EQ(read_run_mark(pid).run_id, "");
-  MemberFinder(run_of("strike_" + std::to_string(::getpid()))).strike();
+  for (int i = 0; i < 1000 && command_of(pid, 60) != "sleep 60"; ++i) ::usleep(10'000);
+  EXPECT_EQ(read_run_mark(pid).run_id, std::nullopt) << "it is of no run";
+  for (const std::string& run : {"strike_" + std::to_string(::getpid()), std::string()})
+    MemberFinder(run_of(run)).strike();
   send_to({.pid = pid, .start = find_process(pid).value().start}, SIGTERM);
   int status = 0;
   ASSERT_EQ(::waitpid(pid, &status, 0), pid);
