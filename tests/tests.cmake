@@ -110,6 +110,7 @@ if(DTOOL_TESTS)
     tests/unit/ssh/host/kill_test.cpp
     tests/unit/ssh/host/log_times_test.cpp
     tests/unit/ssh/host/members_test.cpp
+    tests/unit/ssh/host/identity_test.cpp
     tests/unit/ssh/host/job_files_test.cpp
     tests/unit/ssh/host/process_table_test.cpp
     tests/unit/ssh/host/rank_log_test.cpp

@@ -115,6 +115,14 @@ TEST(ExplainingLine, StandsBeforeTheSummaryOfPyTorchsLauncher) {
             "ValueError: rank 1 has had enough");
 }
 
+TEST(ExplainingLine, IsTheExceptionAndNotWhatIsSaidAfterIt) {
+  EXPECT_EQ(
+      explaining_line("ValueError: sick\ncleaning up\n"
+                      "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n"),
+      "ValueError: sick");
+  EXPECT_EQ(explaining_line("ValueError: sick\ncleaning up\n"), "cleaning up");
+}
+
 TEST(ExplainingLine, IsThatOfTheRankWhichPyTorchsLauncherNames) {
   const auto summary = [](const std::string& rank) {
     return "[rank1]: Traceback (most recent call last):\n"

@@ -5,9 +5,14 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <fstream>
+#include <optional>
+#include <stdexcept>
+#include <string>
 
 #include "tests/unit/temporary_folder.h"
 
@@ -52,6 +57,30 @@ TEST(WriteWithHoles, WhatWasThereIsWrittenOver) {
   end_hole(file.get());
   EXPECT_TRUE(read_file(path).value() == std::string(10'000, '\0') + std::string(10'000, 'x'));
   ::unlink(path.c_str());
+}
+
+TEST(ReadFile, HasAsMuchAsIsWantedOrNothing) {
+  const tests::TemporaryFolder folder;
+  const std::string file = folder.path() / "file";
+  std::ofstream(file) << "one\ntwo" << std::string(20'000, 'x');
+  EXPECT_EQ(read_file(file, 5), "one\nt");
+  EXPECT_EQ(read_file(file, 1 << 20)->size(), 20'007U);
+  EXPECT_EQ(read_line(file), "one");
+  EXPECT_EQ(read_file(folder.path() / "none", 5), std::nullopt);
+  EXPECT_EQ(read_file(folder.path(), 5), std::nullopt) << "a folder";
+}
+
+/// A pipe has nothing to flush.
+TEST(FlushToDisk, FailsWhereTheDiskDoesAndNowhereElse) {
+  const tests::TemporaryFolder folder;
+  const Descriptor file(::open((folder.path() / "file").c_str(), O_WRONLY | O_CREAT, 0600));
+  errno = 0;
+  EXPECT_NO_THROW(flush_to_disk(file.get(), "file"));
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  EXPECT_NO_THROW(flush_to_disk(ends[1], "pipe"));
+  for (const int end : ends) ::close(end);
+  EXPECT_THROW(flush_to_disk(-1, "file"), std::runtime_error);
 }
 
 TEST(MakeFolder, IsTrueOnlyIfTheFolderIsThereThen) {
