@@ -148,6 +148,10 @@ std::string begin_in_session(const StartRequest& request, const std::string& sta
   return read_line(state + "/process");
 }
 
+void refuse_where_killed(const std::string& state) {
+  if (exists(state + "/killed")) throw NotStarted("dtool kill came first");
+}
+
 StartReply start(const StartRequest& request) {
   const std::string state = expand_home(request.state_folder);
   const std::string log = expand_home(request.log);
@@ -169,11 +173,13 @@ StartReply start(const StartRequest& request) {
     // slips past a kill.
     lock = lock_file(state + "/lock", 60'000);
     if (!lock.is_open()) throw NotStarted(with_reason("cannot lock " + state));
-    if (exists(state + "/killed")) throw NotStarted("dtool kill came first");
+    refuse_where_killed(state);
     if (exists(state + "/process")) throw NotStarted("it was started before");
     write_files(state, request.files);
   }
   prepare_log(request, state, log);
+  // Kill waits for the lock for half a minute, and leaves its mark without it then.
+  refuse_where_killed(state);
   StartReply reply;
   if (!request.begin.text.empty()) reply = begin_by_script(request, state, log);
   if (reply.started.empty()) reply.started = begin_in_session(request, state, log);

@@ -217,6 +217,10 @@ void Launches::start_under_lock(int place, int run, const Reply& reply) {
   const bool is_slow = now_ < host(place).slow_until;
   after(is_slow ? 40s : random(0s, 3s), [=, this] {
     if (host(place).boot != boot) return;
+    if (part(place, run).is_marked) {
+      part(place, run).is_locked = false;
+      return reply(tests::failed(ssh::Failure::not_started, "kill came first"));
+    }
     begin(place, run);
     after(random(0s, 2s), [=, this] {
       if (host(place).boot != boot) return;

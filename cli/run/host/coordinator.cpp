@@ -148,9 +148,8 @@ bool Coordinator::is_any_running() const {
 /// come, or its own failure, or it is lost.
 bool Coordinator::is_any_silent() const {
   return std::ranges::any_of(members_, [&](int place) {
-    const Machine& machine = machines_[static_cast<std::size_t>(place)];
-    return place != 0 && !machine.is_lost && machine.heard &&
-           machine.report->standing == Standing::running && *machine.heard < first_failure_at_;
+    return is_watched(place) &&
+           *machines_[static_cast<std::size_t>(place)].heard < first_failure_at_;
   });
 }
 

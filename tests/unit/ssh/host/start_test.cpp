@@ -51,6 +51,12 @@ TEST_F(Start, NothingBeginsWhereKillHasLeftItsMark) {
   expect_refused("dtool kill came first");
 }
 
+/// One that waited long enough for the lock.
+TEST_F(Start, NothingBeginsWhereKillLeavesItsMarkMeanwhile) {
+  request.files = {{"killed", {"90\n"}}};
+  expect_refused("dtool kill came first");
+}
+
 TEST_F(Start, NothingBeginsWhereKillHasTakenTheRunsFolderAway) {
   std::filesystem::remove(folder.path() / "run");
   expect_refused("dtool kill came first");

@@ -276,6 +276,19 @@ TEST_F(CoordinatorTest, WhatFollowsWaitsForASignOfLifeSinceTheFailure) {
   EXPECT_EQ(cause_of(pass(1s, {{2, kRunning}})), "a peer is gone");
 }
 
+TEST_F(CoordinatorTest, OneThatHasNotBegunThisAttemptIsWaitedForToo) {
+  begin(settings(1));
+  say(1, {0, Standing::failed, 7, "sick"});
+  now_ += 1s;
+  EXPECT_TRUE(decide());
+  for (const int place : {0, 1, 2}) say(place, kStopped);
+  EXPECT_EQ(decide()->verb, Verb::run);
+  now_ += 1s;
+  const Report followed{1, Standing::followed, 1, "a peer is gone"};
+  EXPECT_EQ(pass(6s, {{0, followed}, {1, followed}}), std::nullopt) << "machine 2 may be dead";
+  EXPECT_EQ(cause_of(pass(1s, {{2, {1, Standing::running}}})), "a peer is gone");
+}
+
 TEST_F(CoordinatorTest, ItsOwnSleepIsNoSignOfLifeOfOthers) {
   begin(settings(0));
   now_ += 30s;  // it was frozen
