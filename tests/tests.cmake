@@ -612,6 +612,7 @@ if(DTOOL_TESTS)
       88 slurm_jobs_go_on
       87 run_killed_at_any_moment_leaves_nothing_after_kill
       79 a_failed_run_names_one_cause
+      78 a_call_that_fails_breaks_no_promise
       74 a_host_lost_under_mpirun_is_left_out
       70 a_failed_run_starts_again
       70 the_trainer_comes_along_to_hosts_without_one
