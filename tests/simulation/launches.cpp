@@ -13,6 +13,7 @@
 #include "cli/run/resume.h"
 #include "cli/watch/status_answer.h"
 #include "ssh/host/messages/run.h"
+#include "tests/simulation/event.h"
 #include "tests/unit/fake_remote.h"
 
 namespace dtool::simulation {
@@ -71,14 +72,6 @@ class Launches {
 
  private:
   using Answers = std::map<std::size_t, ssh::HostResult>;
-  struct Event {
-    Time time;
-    std::uint64_t number;
-    std::function<void()> action;
-    bool operator<(const Event& other) const {
-      return std::pair(other.time, other.number) < std::pair(time, number);
-    }
-  };
   /// A launcher's way through one command. Each step may be its last.
   struct Command {
     int steps_left;

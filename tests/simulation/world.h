@@ -20,6 +20,7 @@
 #include "cli/run/host/link_state.h"
 #include "cli/run/host/machine.h"
 #include "cli/run/host/port_state.h"
+#include "tests/simulation/event.h"
 #include "tests/simulation/simulated_disk.h"
 #include "tests/simulation/simulated_run.h"
 
@@ -222,14 +223,6 @@ class World {
   void note_cause(const SimulatedHost& host);
 
  private:
-  struct Event {
-    Time time;
-    std::uint64_t number;
-    std::function<void()> action;
-    bool operator<(const Event& other) const {
-      return std::pair(other.time, other.number) < std::pair(time, number);
-    }
-  };
   /// Something that failed by itself.
   struct Root {
     int place;

@@ -111,8 +111,8 @@ Time Coordinator::silence_of(const Machine& machine, Time now) const {
   return now - std::max(*machine.heard, listens_since_);
 }
 
-/// Whether it neither follows from another failure for sure, nor may do so, as a machine's that
-/// gave up.
+/// Whether it may be the first: it is not known to follow from another failure, and its machine did
+/// not give up, as one does that has lost its peers.
 bool Coordinator::is_first_hand(const Failure& failure) {
   return failure.standing != Standing::followed && failure.standing != Standing::gone;
 }

@@ -25,6 +25,16 @@ TEST(JobFiles, OnlyAnotherBootOfTheSameKindIsAReboot) {
   EXPECT_EQ(boot_of("", "aaaa"), Boot::unknown);
 }
 
+TEST(JobFiles, ALeaderIsAPidAndAStart) {
+  const auto leader = parse_leader("12 34 a", "a");
+  ASSERT_TRUE(leader);
+  EXPECT_EQ(leader->pid, 12);
+  EXPECT_EQ(leader->start, 34U);
+  EXPECT_EQ(parse_leader("1 0 a", "a")->pid, 1);
+  for (const char* bad : {"", "12", "0 34 a", "-1 34 a", "x 34 a", "12 x a"})
+    EXPECT_FALSE(parse_leader(bad, "a")) << bad;
+}
+
 TEST(JobFiles, WithoutABootTheLeaderIsFoundAndASessionWithoutItProvesNothing) {
   const auto self = find_process(::getpid());
   ASSERT_TRUE(self);

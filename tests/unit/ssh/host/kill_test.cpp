@@ -16,7 +16,6 @@
 
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
-#include "ssh/host/job_files.h"
 #include "ssh/host/process_table.h"
 #include "tests/unit/temporary_folder.h"
 
@@ -193,25 +192,6 @@ TEST_F(Kill, EndsTheScreenOfThatNameAndNoOther) {
   EXPECT_NE(listed().find("." + session + "2\t"), std::string::npos) << listed();
   kill_run({"", {session + "2"}, {}, 100});
   EXPECT_EQ(listed().find("." + session), std::string::npos) << listed();
-}
-
-TEST(Leader, IsOfThisBootOfAnEarlierOneOrOfOneThatCannotBeTold) {
-  const auto boot_of = [](const std::string& line, const std::string& boot) {
-    return parse_leader(line, boot).value().boot;
-  };
-  EXPECT_EQ(boot_of("12 34 a-b", "a-b"), Boot::this_one);
-  EXPECT_EQ(boot_of("12 34 a-b", "a-c"), Boot::earlier);
-  EXPECT_EQ(boot_of("12 34", "a-b"), Boot::unknown);
-  EXPECT_EQ(boot_of("12 34 a-b", ""), Boot::unknown);
-  EXPECT_EQ(boot_of("12 34 init-5", "a-b"), Boot::unknown);
-  EXPECT_EQ(boot_of("12 34 init-5", "init-5"), Boot::unknown);
-  EXPECT_EQ(boot_of("12 34 init-5", "init-6"), Boot::earlier);
-  const auto leader = parse_leader("12 34 a", "a");
-  EXPECT_EQ(leader->pid, 12);
-  EXPECT_EQ(leader->start, 34U);
-  EXPECT_EQ(parse_leader("1 0 a", "a")->pid, 1);
-  for (const char* bad : {"", "12", "0 34 a", "-1 34 a", "x 34 a", "12 x a"})
-    EXPECT_FALSE(parse_leader(bad, "a")) << bad;
 }
 
 }  // namespace
