@@ -205,9 +205,8 @@ void FetchAction::fetch(Console& console, ssh::Remote& remote, const std::string
       if (!is_due || (part.same && part.sources[round].file.empty())) continue;
       make_folder(part.folder);
       tree_sync::mark_fetched(part.folder, run_id);
-      pulls.push_back(
-          {part.host, part.sources[round], part.folder, std::chrono::seconds(timeout_)});
-      if (max_gb_) pulls.back().most = static_cast<std::uint64_t>(*max_gb_ * 1e9) - part.sent.bytes;
+      pulls.push_back({part.host, part.sources[round], part.folder, std::chrono::seconds(timeout_),
+                       still_allowed(max_gb_, part.sent.bytes)});
       asked.push_back(&part);
     }
     FetchProgress progress(console, parts);

@@ -51,6 +51,12 @@ void require_apart(const tree_sync::Source& source, const fs::path& destination)
                    "name another folder");
 }
 
+std::optional<std::uint64_t> still_allowed(std::optional<double> max_gb, std::uint64_t brought) {
+  if (!max_gb) return std::nullopt;
+  const auto most = static_cast<std::uint64_t>(*max_gb * 1e9);
+  return most - std::min(most, brought);
+}
+
 std::string grown_text(const std::vector<std::string>& names) {
   return fmt::format("still growing, so these came as far as they were: {}",
                      without_controls(fmt::format("{}", fmt::join(names, ", "))));

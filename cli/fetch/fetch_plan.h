@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,10 @@ std::vector<tree_sync::Source> sources_of(const killfiles::Machine& machine,
 /// For a source on this machine: throws UsageError if `destination` is inside `source`, or the
 /// other way round.
 void require_apart(const tree_sync::Source& source, const std::filesystem::path& destination);
+
+/// Bytes that may still come from a machine of which `brought` have come. Without `max_gb`: any
+/// number.
+std::optional<std::uint64_t> still_allowed(std::optional<double> max_gb, std::uint64_t brought);
 
 /// What is told of files that were still growing (sync/pull.h).
 std::string grown_text(const std::vector<std::string>& names);

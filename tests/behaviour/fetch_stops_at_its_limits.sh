@@ -35,3 +35,12 @@ expect_error 'h2: more came than is allowed'
 expect_file "$work/limited/machine0/large"
 (($(du -sb "$work/limited/machine1" | cut -f1) < 80000000)) || fail "too much came: $(du -sb "$work/limited/machine1")"
 expect_exit 0 dtool fetch --max_gb 1 --machine 0 "$id" "$work/limited"
+
+# A log that lies elsewhere comes after the outputs, and what they took counts for it.
+mkdir "$DTOOL_LAB_FOLDER/host1/root/logs"
+head -c 20000000 /dev/urandom >"$DTOOL_LAB_FOLDER/host1/root/logs/machine0.log"
+sed -i '0,/^log = .*/s,,log = "~/logs/machine0.log",' "$HOME/.dtool/killfiles/$id.killfile"
+expect_exit 1 dtool fetch --max_gb 0.04 --machine 0 "$id" "$work/with_log"
+expect_error 'h1: more came than is allowed'
+expect_exit 0 dtool fetch --max_gb 0.06 --machine 0 "$id" "$work/with_log"
+expect_file "$work/with_log/machine0/machine0.log"

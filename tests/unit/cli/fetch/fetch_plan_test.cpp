@@ -59,6 +59,13 @@ TEST(FetchPlan, AFolderIsNeverFetchedIntoItself) {
   EXPECT_NO_THROW(require_apart(source, folder.path() / "outputs2/machine0"));
 }
 
+TEST(FetchPlan, WhatHasComeCountsForTheLimit) {
+  EXPECT_EQ(still_allowed(std::nullopt, 5), std::nullopt);
+  EXPECT_EQ(still_allowed(0.002, 0), 2'000'000U);
+  EXPECT_EQ(still_allowed(0.002, 1'999'999), 1U);
+  EXPECT_EQ(still_allowed(0.002, 2'000'001), 0U);
+}
+
 TEST(FetchPlan, AmountsAndBarsAreShort) {
   EXPECT_EQ(size_text(999), "999 B");
   EXPECT_EQ(size_text(300'123), "300.1 kB");
