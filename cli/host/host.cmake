@@ -77,6 +77,7 @@ target_link_libraries(dtool_host PUBLIC dtool_warnings $<IF:${DTOOL_IS_PORTABLE}
 target_compile_definitions(dtool_host PRIVATE DTOOL_ZSTD)
 target_compile_options(dtool_host PRIVATE -Os -ffunction-sections -fdata-sections)
 set_source_files_properties(ssh/host/sha256.cpp PROPERTIES COMPILE_OPTIONS -O2)
+set_source_files_properties(sync/host/cipher.cpp PROPERTIES COMPILE_OPTIONS -O3)
 
 add_executable(dtool-host cli/host/main.cpp)
 target_link_libraries(dtool-host PRIVATE dtool_host)

@@ -21,11 +21,13 @@ class Cipher {
   void apply(char* bytes, std::size_t size);
 
  private:
-  void make_block();
+  void refill();
 
-  std::array<std::uint32_t, 16> state_{};
-  std::array<std::uint8_t, 64> block_{};
-  std::size_t used_ = 64;  ///< of the block
+  static constexpr std::size_t kBlocks = 8;  ///< that are made at once
+
+  std::array<std::uint32_t, 16> state_{};             ///< of the next block
+  std::array<std::uint32_t, 16 * kBlocks> stream_{};  ///< the blocks, one after the other
+  std::size_t used_ = sizeof(stream_);                ///< bytes of the stream
 };
 
 }  // namespace dtool::host

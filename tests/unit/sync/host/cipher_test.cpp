@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
 
 namespace dtool::host {
@@ -38,6 +39,28 @@ TEST(Cipher, OpensWhatItSealedInPiecesOfAnySize) {
   for (std::size_t at = 0; at < bytes.size(); at += 77)
     opener.apply(bytes.data() + at, std::min<std::size_t>(77, bytes.size() - at));
   EXPECT_EQ(bytes, text);
+}
+
+std::string stream(const std::string& nonce, std::uint32_t counter, std::size_t bytes) {
+  std::string zeros(bytes, '\0');
+  Cipher(std::string(32, 'k'), nonce, counter).apply(zeros.data(), zeros.size());
+  return zeros;
+}
+
+TEST(Cipher, CountsItsBlocksOneByOne) {
+  const std::string nonce(12, '\0');
+  std::string blocks;
+  for (std::uint32_t each = 0; each < 20; ++each) blocks += stream(nonce, each, 64);
+  EXPECT_EQ(stream(nonce, 0, blocks.size()), blocks);
+}
+
+TEST(Cipher, ACountThatBeginsAnewGoesOnWithAnotherNonce) {
+  const std::string first(12, '\0');
+  const std::string second("\1\0\0\0\0\0\0\0\0\0\0\0", 12);
+  for (const std::uint32_t before : {1U, 3U, 7U, 8U, 9U, 16U})
+    EXPECT_EQ(stream(first, 0U - before, 64 * 30),
+              stream(first, 0U - before, 64 * before) + stream(second, 0, 64 * (30 - before)))
+        << before;
 }
 
 }  // namespace
