@@ -12,9 +12,9 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
-#include <ctime>
 #include <stdexcept>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "ssh/host/files.h"
@@ -54,9 +54,17 @@ Pipe make_pipe() {
 bool take(int descriptor, std::string& text) {
   std::array<char, 4096> piece;
   const ssize_t size = ::read(descriptor, piece.data(), piece.size());
-  if (size < 0) return errno == EINTR || errno == EAGAIN;
-  if (text.size() < kMostOutput) text.append(piece.data(), static_cast<std::size_t>(size));
+  if (size < 0) return errno == EINTR;
+  text.append(piece.data(), std::min(static_cast<std::size_t>(size), kMostOutput - text.size()));
   return size != 0;
+}
+
+/// Waits until the child has ended; returns waitpid's status.
+int await_end(pid_t child) {
+  int status = 0;
+  while (::waitpid(child, &status, 0) == -1 && errno == EINTR) {
+  }
+  return status;
 }
 
 /// Whether the child has ended; it is still to be waited for.
@@ -154,10 +162,7 @@ ChildResult run_program(const std::vector<std::string>& arguments,
   ChildResult result;
   collect(child, out, err, end, result);
   if (result.timed_out) ::kill(child, SIGKILL);
-  int status = 0;
-  while (::waitpid(child, &status, 0) == -1 && errno == EINTR) {
-  }
-  result.exit_code = to_exit_code(status);
+  result.exit_code = to_exit_code(await_end(child));
   int reason = 0;
   const bool did_not_run = ::read(fault.reader.get(), &reason, sizeof reason) == sizeof reason;
   result.is_missing = did_not_run && reason == ENOENT;
@@ -188,8 +193,7 @@ Child::Child(const std::vector<std::string>& arguments, const std::string& folde
 Child::~Child() {
   if (pid_ == -1) return;
   ::kill(pid_, SIGKILL);
-  while (::waitpid(pid_, nullptr, 0) == -1 && errno == EINTR) {
-  }
+  await_end(pid_);
 }
 
 bool Child::is_running() {
@@ -225,17 +229,11 @@ std::string start_detached(const std::vector<std::string>& arguments, const std:
     if (::chdir(folder.c_str()) == 0) ::execv(pointers[0], pointers.data());
     ::_exit(1);
   }
-  int status = 0;
-  while (::waitpid(child, &status, 0) == -1 && errno == EINTR) {
-  }
-  return status == 0 ? "" : "no process can be made";
+  return await_end(child) == 0 ? "" : "no process can be made";
 }
 
 void pause(std::chrono::milliseconds duration) {
-  timespec rest{static_cast<time_t>(duration.count() / 1000),
-                static_cast<long>(duration.count() % 1000) * 1'000'000};
-  while (::nanosleep(&rest, &rest) == -1 && errno == EINTR) {
-  }
+  std::this_thread::sleep_for(duration);
 }
 
 }  // namespace dtool::host

@@ -10,13 +10,19 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "ssh/host/process_table.h"
+#include "tests/unit/interruptions.h"
+#include "tests/unit/refused_calls.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::host {
@@ -107,6 +113,102 @@ TEST(RunProgram, EndsAtItsTimeout) {
   EXPECT_EQ(told.exit_code, 128 + SIGKILL);
 }
 
+TEST(RunProgram, HasTheFirstMebibyteOfEachStream) {
+  for (const std::string to : {"", " >&2"}) {
+    const std::string beginning = "echo begin" + to + "; ";
+    const ChildResult told =
+        run_program({"sh", "-c", beginning + "head -c 3000001 /dev/zero" + to + "; exit 5"}, 100s);
+    const std::string& stream = to.empty() ? told.out : told.err;
+    EXPECT_EQ(stream.size(), 1U << 20U);
+    EXPECT_TRUE(stream.starts_with("begin\n"));
+    EXPECT_EQ(told.out.size() + told.err.size(), stream.size());
+    EXPECT_EQ(told.exit_code, 5);
+    EXPECT_FALSE(told.timed_out);
+  }
+}
+
+TEST(RunProgram, ReadsOneStreamToItsEndWhereTheOtherHasEnded) {
+  const ChildResult out =
+      run_program({"sh", "-c", "exec 2>&-; sleep 0.05; echo out; exit 3"}, 100s);
+  EXPECT_EQ(out.out, "out\n");
+  EXPECT_EQ(out.exit_code, 3);
+  const ChildResult err =
+      run_program({"sh", "-c", "exec >&-; sleep 0.05; echo err >&2; exit 3"}, 100s);
+  EXPECT_EQ(err.err, "err\n");
+  EXPECT_EQ(err.exit_code, 3);
+}
+
+TEST(RunProgram, WaitsForAProgramThatIsSilentForAWhile) {
+  const ChildResult told = run_program({"sh", "-c", "sleep 0.7; echo late; exit 3"}, 100s);
+  EXPECT_EQ(told.out, "late\n");
+  EXPECT_EQ(told.exit_code, 3);
+}
+
+TEST(RunProgram, WaitsForTheEndOfOneThatHasClosedItsStreams) {
+  const tests::Interruptions interruptions;
+  const ChildResult told = run_program({"sh", "-c", "exec >&- 2>&-; sleep 0.05; exit 3"}, 100s);
+  EXPECT_EQ(told.exit_code, 3);
+  EXPECT_FALSE(told.timed_out);
+}
+
+TEST(RunProgram, AnEarlierInterruptionIsNotTakenForOne) {
+  errno = EINTR;
+  const ChildResult told = run_program({"echo", "out"}, 100s);
+  EXPECT_EQ(told.out, "out\n");
+  EXPECT_EQ(told.exit_code, 0);
+  EXPECT_FALSE(told.timed_out);
+}
+
+TEST(RunProgram, GivesNoInput) {
+  EXPECT_EQ(run_program({"cat"}, 100s).exit_code, 0);
+}
+
+TEST(RunProgram, RunsNothingInAFolderThatIsMissing) {
+  const tests::TemporaryFolder folder;
+  const ChildResult told =
+      run_program({"touch", folder.path() / "file"}, 100s, folder.path() / "none");
+  EXPECT_EQ(told.exit_code, kCannotRun);
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "file"));
+}
+
+/// What is said where no process can be made, by each way to make one.
+[[noreturn]] void make_none() {
+  tests::refuse_processes(EAGAIN);
+  const auto error_of = [](auto call) -> std::string {
+    try {
+      call();
+    } catch (const std::runtime_error& error) {
+      return error.what();
+    }
+    return "none";
+  };
+  const std::string expected = "no process can be made: Resource temporarily unavailable";
+  const bool is_said = error_of([] { run_program({"true"}, 100s); }) == expected &&
+                       error_of([] { Child({"true"}, "/"); }) == expected &&
+                       try_program({"true"}, 100s).fault == expected &&
+                       start_detached({"/bin/true"}, "/", Descriptor()) == expected;
+  ::_exit(is_said ? 0 : 1);
+}
+
+TEST(Processes, AreSaidToBeMissingWhereNoneCanBeMade) {
+  EXPECT_EXIT(make_none(), testing::ExitedWithCode(0), "");
+}
+
+TEST(TryProgram, TellsWhatRunProgramDoes) {
+  const ChildResult told = try_program({"sh", "-c", "pwd; exit 3"}, 100s, "/");
+  EXPECT_EQ(told.out, "/\n");
+  EXPECT_EQ(told.exit_code, 3);
+  EXPECT_EQ(told.fault, "");
+  EXPECT_FALSE(told.ok());
+}
+
+TEST(FindProgram, LooksInTheUsualFoldersWhereThereIsNoPath) {
+  const tests::TemporaryVariable path("PATH", "");
+  EXPECT_EQ(find_program("sh"), "");
+  ::unsetenv("PATH");
+  EXPECT_TRUE(find_program("sh").ends_with("/bin/sh")) << find_program("sh");
+}
+
 TEST(FindProgram, LooksInThePathsFolders) {
   const tests::TemporaryFolder folder;
   const auto make = [&](const std::string& name, const char* mode) {
@@ -182,10 +284,67 @@ TEST(Child, IsEndedWithItsOwner) {
     EXPECT_TRUE(runs(pid));
   }
   EXPECT_FALSE(runs(pid));
+  EXPECT_EQ(::waitpid(pid, nullptr, WNOHANG), -1) << "it was not waited for";
   Child other({"echo", "what it says"}, "/");
   EXPECT_EQ(other.output(), "what it says\n");
   EXPECT_TRUE(becomes_true([&] { return !other.is_running(); }));
   EXPECT_FALSE(other.is_running());
+}
+
+TEST(Child, IsGoneOnceItsOwnerIsThoughThatIsInterrupted) {
+  const auto count_own = [] {
+    return std::ranges::count(read_processes(), ::getpid(), &Process::parent);
+  };
+  const auto before = count_own();
+  const tests::Interruptions interruptions;
+  for (int i = 0; i < 30; ++i) Child child({"sleep", "30"}, "/");
+  EXPECT_EQ(count_own(), before);
+}
+
+TEST(Child, ThatHasEndedSaysNothingOfAnother) {
+  Child other({"sleep", "30"}, "/");
+  Child child({"true"}, "/");
+  EXPECT_TRUE(becomes_true([&] { return !child.is_running(); }));
+  EXPECT_FALSE(child.is_running());
+  EXPECT_TRUE(other.is_running());
+}
+
+TEST(Child, ItsOutputIsWhole) {
+  const tests::Interruptions interruptions;
+  Child child({"sh", "-c", "echo one; sleep 0.05; pwd"}, "/");
+  EXPECT_EQ(child.output(), "one\n/\n");
+}
+
+TEST(StartDetached, LeadsASessionOfItsOwn) {
+  const tests::TemporaryFolder folder;
+  EXPECT_EQ(start_detached({"/bin/sh", "-c", "echo $$ $(ps -o sid= -p $$) >new; mv new told"},
+                           folder.path(), Descriptor()),
+            "");
+  const std::string told = awaited(folder.path() / "told");
+  const std::string pid = told.substr(0, told.find(' '));
+  EXPECT_EQ(told, pid + " " + pid);
+}
+
+TEST(StartDetached, TheRunsIdTakesThePlaceOfAnothers) {
+  const tests::TemporaryVariable of_another("DTOOL_RUN_ID", "y_1");
+  const tests::TemporaryFolder folder;
+  const tests::Interruptions interruptions;
+  EXPECT_EQ(start_detached({"/bin/sh", "-c", "echo $DTOOL_RUN_ID >new; mv new told"}, folder.path(),
+                           Descriptor(), "x_1"),
+            "");
+  EXPECT_EQ(awaited(folder.path() / "told"), "x_1");
+}
+
+TEST(ExitCode, IsThatOfShells) {
+  EXPECT_EQ(to_exit_code(3 << 8), 3);
+  EXPECT_EQ(to_exit_code(SIGKILL), kKilled);
+}
+
+TEST(Pause, LastsItsTimeThoughItIsInterrupted) {
+  const tests::Interruptions interruptions;
+  const auto began = std::chrono::steady_clock::now();
+  pause(30ms);
+  EXPECT_GE(std::chrono::steady_clock::now() - began, 30ms);
 }
 
 TEST(Pause, LastsItsTime) {
