@@ -21,9 +21,12 @@ namespace {
 
 constexpr std::size_t kNamed = 3;  // of one server's processes
 constexpr std::size_t kLongestCommand = 60;
-constexpr int kDeepest = 1000;  // generations; a table that was read piecemeal may hold a circle
 
 using Table = std::map<pid_t, const Process*>;
+
+bool contains(const std::vector<pid_t>& pids, pid_t pid) {
+  return std::ranges::find(pids, pid) != pids.end();
+}
 
 bool is_mine(pid_t pid) {
   return user_of(pid) == ::geteuid();
@@ -59,22 +62,30 @@ bool is_known_to_hide(const Process& process) {
   return std::ranges::find(kNames, process.name) != kNames.end();
 }
 
+/// The process and those that it descends from, the nearest first. A table that was read piecemeal
+/// may hold a circle.
+std::vector<pid_t> line_of(const Table& table, pid_t pid) {
+  std::vector<pid_t> line;
+  for (auto at = table.find(pid); at != table.end() && !contains(line, at->first);
+       at = table.find(at->second->parent))
+    line.push_back(at->first);
+  return line;
+}
+
+/// A process that a server began, or one below it.
 struct Handed {
-  pid_t server = 0;  ///< 0: none
-  pid_t top = 0;     ///< the server's child that the process descends from, or is
+  const Process* server;
+  pid_t top;  ///< the server's child that the process descends from, or is
 };
 
-Handed find_server(const Table& table, pid_t pid) {
-  Handed handed{0, pid};
-  for (int i = 0; i < kDeepest; ++i) {
-    const auto process = table.find(handed.top);
-    if (process == table.end()) return {};
-    const auto parent = table.find(process->second->parent);
-    if (parent == table.end()) return {};
-    if (is_server(*parent->second)) return {parent->first, handed.top};
-    handed.top = parent->first;
+std::optional<Handed> find_server(const Table& table, pid_t pid) {
+  std::optional<pid_t> below;
+  for (const pid_t each : line_of(table, pid)) {
+    const Process* process = table.at(each);
+    if (below && is_server(*process)) return Handed{process, *below};
+    below = each;
   }
-  return {};
+  return std::nullopt;
 }
 
 /// Whether its folder, standard output or standard error is one of these places, or below it.
@@ -83,8 +94,7 @@ bool is_at(const std::vector<std::string>& places, pid_t pid) {
     std::array<char, 4096> target{};
     const std::string path = "/proc/" + std::to_string(pid) + link;
     const ssize_t size = ::readlink(path.c_str(), target.data(), target.size());
-    if (size <= 0) continue;
-    const std::string_view place(target.data(), static_cast<std::size_t>(size));
+    const std::string_view place(target.data(), size < 0 ? 0 : static_cast<std::size_t>(size));
     const auto has = [place](const std::string& each) {
       return !each.empty() && place.starts_with(each) &&
              (place.size() == each.size() || place[each.size()] == '/');
@@ -92,14 +102,6 @@ bool is_at(const std::vector<std::string>& places, pid_t pid) {
     if (std::ranges::any_of(places, has)) return true;
   }
   return false;
-}
-
-/// The process and those that it descends from.
-std::set<pid_t> line_of(const Table& table, pid_t pid) {
-  std::set<pid_t> line;
-  for (auto at = table.find(pid); at != table.end() && line.insert(at->first).second;)
-    at = table.find(at->second->parent);
-  return line;
 }
 
 std::string count_and_name(const std::vector<pid_t>& pids, const std::string& what_they_did) {
@@ -147,30 +149,34 @@ std::optional<pid_t> meet_young_orphan(std::set<pid_t>& met) {
   return found;
 }
 
-/// A process that forks and ends all the time, with no sign of a run: at each look another one is
-/// there. A look misses it between its fork and its parent's end. So one look is three tries.
 void add_hopper(std::vector<std::string>& unseen) {
-  constexpr std::chrono::milliseconds kBetweenRounds{60};
-  constexpr std::chrono::milliseconds kBetweenTries{8};
-  constexpr int kLooks = 4;
-  constexpr int kTries = 3;
   std::set<pid_t> met;
-  std::string last;
-  for (int look = 0; look < kLooks; ++look) {
-    if (look > 0) pause(kBetweenRounds);
-    auto found = meet_young_orphan(met);
-    for (int tries = 1; tries < kTries && !found; ++tries) {
-      pause(kBetweenTries);
-      found = meet_young_orphan(met);
-    }
-    if (!found) return;
-    last = std::to_string(*found) + " " + command_of(*found, kLongestCommand);
-  }
-  unseen.push_back("processes begin and end all the time, each the child of one that is gone (" +
-                   last + ")");
+  const auto last = follow_hopper([&met] { return meet_young_orphan(met); }, pause);
+  if (last)
+    unseen.push_back("processes begin and end all the time, each the child of one that is gone (" +
+                     std::to_string(*last) + " " + command_of(*last, kLongestCommand) + ")");
 }
 
 }  // namespace
+
+std::optional<pid_t> follow_hopper(const std::function<std::optional<pid_t>()>& meet,
+                                   const std::function<void(std::chrono::milliseconds)>& rest) {
+  constexpr std::chrono::milliseconds kBetweenLooks{60};
+  constexpr std::chrono::milliseconds kBetweenTries{8};
+  constexpr int kLooks = 4;
+  constexpr int kTries = 3;
+  std::optional<pid_t> found;
+  for (int look = 0; look < kLooks; ++look) {
+    if (look > 0) rest(kBetweenLooks);
+    found = meet();
+    for (int tries = 1; tries < kTries && !found; ++tries) {
+      rest(kBetweenTries);
+      found = meet();
+    }
+    if (!found) return std::nullopt;
+  }
+  return found;
+}
 
 std::vector<std::string> find_unseen(const std::string& run_id, std::uint64_t began,
                                      const std::vector<std::string>& places) {
@@ -179,9 +185,9 @@ std::vector<std::string> find_unseen(const std::string& run_id, std::uint64_t be
   for (const Process& each : sight.processes) {
     if (!each.is_dead()) table[each.pid] = &each;
   }
-  const Handed own = find_server(table, ::getpid());
+  const auto own = find_server(table, ::getpid());
   std::map<pid_t, std::vector<pid_t>> handed_over;
-  const std::set<pid_t> callers = line_of(table, ::getpid());
+  const std::vector<pid_t> callers = line_of(table, ::getpid());
   std::vector<pid_t> of_others;
   std::vector<pid_t> at_places;
   std::vector<std::string> unseen;
@@ -191,20 +197,19 @@ std::vector<std::string> find_unseen(const std::string& run_id, std::uint64_t be
     // The run may have started it as that user; or that user set the variable.
     if (!run_id.empty() && mark->second.run_id == run_id && !is_mine(pid)) of_others.push_back(pid);
     if (mark->second.run_id) continue;
-    const Handed handed = find_server(table, pid);
-    if (handed.server != 0) {
-      const Process& server = *table.at(handed.server);
-      const auto servers_mark = sight.marks.find(handed.server);
+    if (const auto handed = find_server(table, pid)) {
+      const Process& server = *handed->server;
+      const auto servers_mark = sight.marks.find(server.pid);
       const bool is_of_a_run = servers_mark != sight.marks.end() && servers_mark->second.run_id;
-      const bool is_own = own.server != 0 && handed.top == own.top;
+      const bool is_own = own && handed->top == own->top;
       const bool may_be =
-          is_container(server) || (is_mine(handed.server) && (is_conmon(server) || is_mine(pid)));
-      if (!is_own && !is_of_a_run && may_be) handed_over[handed.server].push_back(pid);
+          is_container(server) || (is_mine(server.pid) && (is_conmon(server) || is_mine(pid)));
+      if (!is_own && !is_of_a_run && may_be) handed_over[server.pid].push_back(pid);
     } else if (mark->second.look == RunMark::Look::hidden && !is_known_to_hide(*process) &&
                is_mine(pid)) {
       unseen.push_back("process " + std::to_string(pid) + " (" + command_of(pid, kLongestCommand) +
                        ") began after the run and hides its environment");
-    } else if (!callers.contains(pid) && is_mine(pid) && is_at(places, pid)) {
+    } else if (!contains(callers, pid) && is_mine(pid) && is_at(places, pid)) {
       at_places.push_back(pid);
     }
   }

@@ -5,7 +5,12 @@
 // person's may be. kill names them and leaves them alone.
 #pragma once
 
+#include <sys/types.h>
+
+#include <chrono>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,5 +22,11 @@ namespace dtool::host {
 /// std::runtime_error if not all processes can be seen.
 std::vector<std::string> find_unseen(const std::string& run_id, std::uint64_t began,
                                      const std::vector<std::string>& places);
+
+/// A process that forks and ends all the time, with no sign of a run: at each look another one is
+/// there, which `meet` tells once. A look misses it between its fork and its parent's end, so one
+/// look is three tries. The last one that was met, if all looks met one. `rest` waits.
+std::optional<pid_t> follow_hopper(const std::function<std::optional<pid_t>()>& meet,
+                                   const std::function<void(std::chrono::milliseconds)>& rest);
 
 }  // namespace dtool::host
