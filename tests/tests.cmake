@@ -110,14 +110,18 @@ if(DTOOL_TESTS)
     tests/unit/ssh/host/kill_test.cpp
     tests/unit/ssh/host/log_times_test.cpp
     tests/unit/ssh/host/members_test.cpp
+    tests/unit/ssh/host/own_program_test.cpp
     tests/unit/ssh/host/identity_test.cpp
     tests/unit/ssh/host/job_files_test.cpp
     tests/unit/ssh/host/process_table_test.cpp
     tests/unit/ssh/host/rank_log_test.cpp
+    tests/unit/ssh/host/record_steps_test.cpp
     tests/unit/ssh/host/sha256_test.cpp
     tests/unit/ssh/host/start_test.cpp
     tests/unit/ssh/host/strangers_test.cpp
     tests/unit/ssh/host/unseen_test.cpp
+    tests/unit/ssh/host/versions_test.cpp
+    tests/unit/ssh/host/words_test.cpp
     tests/unit/ssh/host_pattern_test.cpp
     tests/unit/ssh/host_test.cpp
     tests/unit/ssh/hostfile_test.cpp

@@ -70,38 +70,31 @@ std::optional<Process> parse_stat(std::string_view text) {
   const std::string_view state = cut_word(rest);
   if (state.size() != 1) return std::nullopt;
   process.state = state[0];
-  std::uint64_t user_ticks = 0;
-  std::uint64_t system_ticks = 0;
-  constexpr int kLastField = 24;
-  for (int field = 4; field <= kLastField; ++field) {  // as proc(5) numbers them
-    const std::string_view word = cut_word(rest);
-    bool is_read = true;
+  std::uint64_t user_ticks{};
+  std::uint64_t system_ticks{};
+  const auto read_field = [&](int field, std::string_view word) {  // as proc(5) numbers them
     switch (field) {
       case 4:
-        is_read = read_number(word, process.parent);
-        break;
+        return read_number(word, process.parent);
       case 6:
-        is_read = read_number(word, process.session);
-        break;
+        return read_number(word, process.session);
       case 14:
-        is_read = read_number(word, user_ticks);
-        break;
+        return read_number(word, user_ticks);
       case 15:
-        is_read = read_number(word, system_ticks);
-        break;
+        return read_number(word, system_ticks);
       case 20:
-        is_read = read_number(word, process.threads);
-        break;
+        return read_number(word, process.threads);
       case 22:
-        is_read = read_number(word, process.start);
-        break;
+        return read_number(word, process.start);
       case 24:
-        is_read = read_number(word, process.resident_pages);
-        break;
+        return read_number(word, process.resident_pages);
       default:
-        is_read = !word.empty();
+        return !word.empty();
     }
-    if (!is_read) return std::nullopt;
+  };
+  constexpr int kLastField = 24;
+  for (int field = 4; field <= kLastField; ++field) {
+    if (!read_field(field, cut_word(rest))) return std::nullopt;
   }
   process.cpu_ticks = user_ticks + system_ticks;
   return process;
@@ -182,13 +175,7 @@ std::optional<uid_t> user_of(pid_t pid) {
   const std::size_t at = text->find("\nUid:");
   if (at == text->npos) return std::nullopt;
   std::string_view rest = std::string_view(*text).substr(at + 5);
-  const std::size_t begin = rest.find_first_of("0123456789");
-  if (begin == rest.npos) return std::nullopt;
-  rest.remove_prefix(begin);
-  uid_t user = 0;
-  const std::size_t end = std::min(rest.find_first_not_of("0123456789"), rest.size());
-  if (!read_number(rest.substr(0, end), user)) return std::nullopt;
-  return user;
+  return parse_number<uid_t>(cut_word(rest));
 }
 
 std::string command_of(pid_t pid, std::size_t most) {

@@ -16,9 +16,9 @@ std::string rank_mark(int rank) {
 }
 
 MarkedLine read_mark(std::string_view line) {
-  constexpr std::size_t kMostDigits = 9;
+  constexpr std::size_t kMostDigits = 8;
   if (!line.starts_with('r')) return {{}, line};
-  const std::size_t end = line.substr(0, kMostDigits + 2).find(": ");
+  const std::size_t end = line.substr(0, kMostDigits + 3).find(": ");
   if (end == line.npos) return {{}, line};
   const auto rank = parse_number<std::uint32_t>(line.substr(1, end - 1));
   if (!rank) return {{}, line};

@@ -99,6 +99,75 @@ TEST(Members, StayOnesWhereTheyForgetWhoTheyAre) {
   EXPECT_EQ(finder.count_seen(), 1U);
 }
 
+TEST(Members, AreAllBelowOneInWhateverOrderTheyStand) {
+  Host host;
+  const pid_t first = ::getpid() + 10;
+  for (int i = 1; i < 8; ++i) host.add(first - i, first - i + 1, first - i);
+  host.add(first, 0, first, "x_1");
+  EXPECT_EQ(pids(MemberFinder(run_of("x_1")).look(host.sight)).size(), 8U);
+}
+
+TEST(Members, AreNotThoseBeside) {
+  Host host;
+  host.add(kTwo, 0, kTwo, "x_1");
+  host.add(kOne, 0, kOne);
+  EXPECT_EQ(pids(MemberFinder(run_of("x_1")).look(host.sight)), std::vector<pid_t>{kTwo});
+}
+
+TEST(Members, AreSeedsWhateverTheyBear) {
+  Host host;
+  host.add(kOne, 0, kOne, "y_1");
+  host.add(kTwo, 0, kTwo);
+  MemberFinder finder({"x_1", {}, {kOne, kTwo}, {}});
+  EXPECT_EQ(pids(finder.look(host.sight)), (std::vector<pid_t>{kOne, kTwo}));
+}
+
+TEST(Members, OfNoRunAreThoseOfItsSessionsAlone) {
+  Host host;
+  host.add(kOne, 0, kOne, "x_1");
+  host.add(kTwo, 0, kTwo, "y_1");
+  MemberFinder finder({"", {{kTwo, 100}}, {}, {}});
+  EXPECT_EQ(pids(finder.look(host.sight)), std::vector<pid_t>{kTwo});
+}
+
+TEST(Members, AreToldWithWhatTheyUse) {
+  Host host;
+  Process& process = host.add(kOne, 0, kOne, "x_1");
+  process.cpu_ticks = 7;
+  process.resident_pages = 9;
+  const Members members = MemberFinder(run_of("x_1")).look(host.sight);
+  ASSERT_EQ(members.living.size(), 1U);
+  const Member& found = members.living.front();
+  EXPECT_EQ(found.start, 100U);
+  EXPECT_EQ(found.user, ::geteuid());
+  EXPECT_EQ(found.cpu_ticks, 7U);
+  EXPECT_EQ(found.resident_pages, 9U);
+  EXPECT_FALSE(members.ended_meanwhile);
+}
+
+TEST(Members, OfNoKnownUserAreLookedUp) {
+  Host host;
+  const pid_t none = 2'000'000'000;  // more than a pid can be
+  const pid_t child = ::fork();
+  if (child == 0) {
+    for (;;) ::pause();
+  }
+  for (const pid_t each : {child, none}) {
+    host.add(each, 0, each);
+    host.sight.users.erase(each);
+  }
+  MemberFinder finder({"x_1", {}, {child, none}, {}});
+  EXPECT_EQ(pids(finder.look(host.sight)), std::vector<pid_t>{child});
+  send_to({.pid = child, .start = find_process(child).value().start}, SIGKILL);
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+}
+
+TEST(Members, ThatNeverBoreTheIdLeaveNoSignOfTheirEnd) {
+  Host host;
+  MemberFinder finder({"x_1", {}, {kOne}, {}});
+  EXPECT_FALSE(finder.look(host.sight).ended_meanwhile);
+}
+
 TEST(Members, AreNotTheDead) {
   Host host;
   host.add(kOne, 0, kOne, "x_1").state = 'Z';
@@ -123,6 +192,51 @@ TEST(Members, ThatThisDescendsFromAreNamedApart) {
   const Members members = finder.look(host.sight);
   EXPECT_TRUE(members.living.empty());
   EXPECT_EQ(members.callers, std::vector<pid_t>{kTwo});
+}
+
+TEST(Members, ThatThisDescendsFromAreNamedFromTheNearestOn) {
+  Host host;
+  const pid_t between = kTwo + 1;
+  host.sight.processes.front().parent = kTwo;
+  host.add(kTwo, between, kTwo, "x_1");
+  host.add(between, kOne, between);
+  host.sight.marks[between].run_id = "y_1";
+  host.add(kOne, 0, kOne, "x_1");
+  EXPECT_EQ(MemberFinder(run_of("x_1")).look(host.sight).callers, std::vector<pid_t>{kTwo})
+      << "another run's process is between";
+  host.sight.marks[between].run_id.reset();
+  EXPECT_EQ(MemberFinder(run_of("x_1")).look(host.sight).callers,
+            (std::vector<pid_t>{kTwo, between, kOne}));
+}
+
+TEST(Members, ThatAreSparedStayWithoutTheOthersOfTheirSession) {
+  Host host;
+  host.add(kOne, 0, kOne, "x_1");
+  host.add(kTwo, 0, kOne, "x_1");
+  MemberFinder finder({"x_1", {}, {}, {kOne}});
+  EXPECT_EQ(pids(finder.look(host.sight)), std::vector<pid_t>{kTwo});
+}
+
+TEST(LookAround, TellsOfEachThatBearsAnId) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::execlp("env", "env", "DTOOL_RUN_ID=around_1", "sleep", "60", nullptr);
+    ::_exit(127);
+  }
+  for (int i = 0; i < 1000 && command_of(pid, 60) != "sleep 60"; ++i) ::usleep(10'000);
+  std::vector<pid_t> told;
+  const Sight sight = look_around([&](pid_t each, const std::string& run_id, uid_t user) {
+    if (run_id != "around_1") return;
+    EXPECT_EQ(user, ::geteuid());
+    told.push_back(each);
+  });
+  EXPECT_EQ(std::ranges::count(told, pid), 1);
+  EXPECT_EQ(sight.marks.at(pid).run_id, "around_1");
+  EXPECT_EQ(sight.users.at(pid), ::geteuid());
+  EXPECT_EQ(std::ranges::count(sight.processes, pid, &Process::pid), 1);
+  EXPECT_EQ(look_around().marks.at(pid).run_id, "around_1") << "with nobody to tell";
+  send_to({.pid = pid, .start = find_process(pid).value().start}, SIGKILL);
+  ASSERT_EQ(::waitpid(pid, nullptr, 0), pid);
 }
 
 TEST(Members, ThatAreSparedStayWithTheirChildren) {

@@ -8,14 +8,22 @@
 #include <netinet/in.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
+#include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "cli/run/host/report_port.h"
 #include "cli/run/host/trial.h"
 #include "ssh/host/messages/reach.h"
+#include "tests/unit/failing_call.h"
+#include "tests/unit/temporary_folder.h"
 
 namespace dtool::host {
 namespace {
@@ -51,11 +59,29 @@ Descriptor take_alone(int family, std::uint16_t port) {
   return ::bind(socket.get(), all.get(), all.size) == 0 ? std::move(socket) : Descriptor();
 }
 
+TEST(HostNetwork, EachPortOfTheRangeIsAskedForOnce) {
+  std::vector<std::uint16_t> asked;
+  EXPECT_EQ(find_port([&asked](std::uint16_t port) {
+              asked.push_back(port);
+              return false;
+            }),
+            0);
+  EXPECT_EQ(asked.size(), 12'000U);
+  const std::set<std::uint16_t> different(asked.begin(), asked.end());
+  EXPECT_EQ(different.size(), 12'000U);
+  EXPECT_EQ(*different.begin(), 20'000);
+  EXPECT_EQ(*different.rbegin(), 31'999);
+}
+
 TEST(HostNetwork, APortThatSomebodyHasOnOneFamilyIsNotTakenOnTheOther) {
   for (const int family : {AF_INET, AF_INET6}) {
-    const std::uint16_t port = find_free_port(listening_ports());
-    const Descriptor others = take_alone(family, port);
-    if (!others.is_open()) GTEST_SKIP() << "this host lacks IPv4 or IPv6";
+    Descriptor others;
+    const std::uint16_t port = find_port([&](std::uint16_t each) {
+      others = take_alone(family, each);
+      return others.is_open();
+    });
+    if (port == 0) GTEST_SKIP() << "this host lacks IPv4 or IPv6";
+    EXPECT_EQ(port_of(others), port);
     for (const auto& open : {hold_port, listen_on, listen_on_held}) {
       errno = 0;
       EXPECT_FALSE(open(port).is_open()) << family;
@@ -65,9 +91,14 @@ TEST(HostNetwork, APortThatSomebodyHasOnOneFamilyIsNotTakenOnTheOther) {
 }
 
 TEST(HostNetwork, AHeldPortIsLeftToTheListenerThatWasMeant) {
-  const std::uint16_t port = find_free_port(listening_ports());
-  Descriptor held = hold_port(port);
-  ASSERT_TRUE(held.is_open());
+  // Other programs hold and try ports at the same time: it may not be free any more once it is
+  // known.
+  Descriptor held;
+  const std::uint16_t port = find_port([&held](std::uint16_t each) {
+    held = hold_port(each);
+    return held.is_open();
+  });
+  ASSERT_NE(port, 0);
   EXPECT_FALSE(hold_port(port).is_open());
   EXPECT_FALSE(listen_on(port).is_open());
   const Descriptor listener = listen_on_held(port);
@@ -94,6 +125,59 @@ TEST(HostNetwork, LoopbackHasItsInterface) {
   EXPECT_EQ(interface_of(""), "");
   EXPECT_EQ(local_address_towards(parse_address("127.0.0.9", 1)), "127.0.0.1");
   EXPECT_EQ(local_address_towards(parse_address("no address", 1)), "");
+}
+
+TEST(HostNetwork, LoopbackHasItsInterfaceOnIpv6) {
+  if (interface_of("::1").empty()) GTEST_SKIP() << "this host has no IPv6";
+  EXPECT_EQ(interface_of("::1"), "lo");
+  EXPECT_EQ(local_address_towards(parse_address("::1", 1)), "::1");
+}
+
+TEST(HostNetwork, TheAddressOfThisHostIsTheOneThatSshdTells) {
+  const tests::TemporaryVariable connection("SSH_CONNECTION", "192.0.2.1 4711 192.0.2.2 22");
+  EXPECT_EQ(own_address(), "192.0.2.2");
+  ::unsetenv("SSH_CONNECTION");
+  EXPECT_EQ(own_address(), "");
+}
+
+std::string peer(const char* address) {
+  return address_in(parse_address(address, 1).bytes);
+}
+
+TEST(HostNetwork, AllLoopbackAddressesAreTheSamePeer) {
+  for (const char* each : {"127.0.0.1", "127.9.8.7", "::1", "::ffff:127.0.0.1"})
+    EXPECT_EQ(peer(each), "here") << each;
+  EXPECT_EQ(peer("192.0.2.1"), std::string("\xc0\0\2\1", 4));
+  EXPECT_EQ(peer("2001:db8::2"), "\x20\1\x0d\xb8" + std::string(11, '\0') + "\2");
+  for (const char* each : {"128.0.0.1", "126.0.0.1", "::2", "::ffff:192.0.2.127", "7f00::1"})
+    EXPECT_NE(peer(each), "here") << each;
+}
+
+TEST(HostNetwork, WhoeverListensIsInTheKernelsTable) {
+  const Descriptor listener = listen_on_free_port();
+  ASSERT_TRUE(listener.is_open());
+  EXPECT_TRUE(listening_ports().contains(port_of(listener)));
+  const Descriptor four = take_alone(AF_INET, 0);
+  ASSERT_TRUE(four.is_open());
+  EXPECT_FALSE(listening_ports().contains(port_of(four)));
+  ASSERT_EQ(::listen(four.get(), 1), 0);
+  EXPECT_TRUE(listening_ports().contains(port_of(four)));
+}
+
+/// The family of a listener where a socket of IPv6 fails with that error; 0: there is none.
+int family_without_ipv6(int error) {
+  tests::fail_call(SYS_socket, 0, ~0U, AF_INET6, error);
+  const Descriptor listener = listen_on(0);
+  sockaddr_storage name{};
+  socklen_t size = sizeof name;
+  ::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&name), &size);
+  return name.ss_family;
+}
+
+TEST(HostNetwork, WithoutIpv6AListenerHasIpv4) {
+  for (const int error : {EAFNOSUPPORT, EADDRNOTAVAIL})
+    EXPECT_EXIT(::_exit(family_without_ipv6(error)), testing::ExitedWithCode(AF_INET), "");
+  EXPECT_EXIT(::_exit(family_without_ipv6(EMFILE)), testing::ExitedWithCode(0), "");
 }
 
 class ListenerOnLoopback : public testing::Test {

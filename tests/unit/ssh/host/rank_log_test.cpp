@@ -17,7 +17,7 @@ namespace dtool::host {
 namespace {
 
 TEST(RankMark, IsReadAsItWasWritten) {
-  for (const int rank : {0, 3, 12, 9'999'999}) {
+  for (const int rank : {0, 3, 12, 9'999'999, 99'999'999}) {
     const std::string line = rank_mark(rank) + "r5: text\n";
     const MarkedLine read = read_mark(line);
     EXPECT_EQ(read.rank, rank);
@@ -27,7 +27,7 @@ TEST(RankMark, IsReadAsItWasWritten) {
 
 TEST(RankMark, OtherLinesStayAsTheyAre) {
   for (const char* line : {"", "r", "r: x", "r3:x", "r-3: x", "rank 3: x", "dtool: r3: x",
-                           "r99999999999999: x", " r3: x"}) {
+                           "r999999999: x", "r99999999999999: x", " r3: x"}) {
     EXPECT_FALSE(read_mark(line).rank) << line;
     EXPECT_EQ(read_mark(line).text, line);
   }
@@ -52,6 +52,32 @@ TEST(RankLog, TheRanksOfALogAreNotedOnceEach) {
   EXPECT_EQ(found.ranks, (std::set<int>{4, 5}));
   EXPECT_TRUE(found.are_marked);
   EXPECT_EQ(std::filesystem::file_size(folder.path() / "log_ranks"), 18U);
+}
+
+TEST(RankLog, LiesBesideALogOfAnyName) {
+  const tests::TemporaryFolder folder;
+  std::filesystem::create_symlink("/out/log.txt", folder.path() / "log");
+  EXPECT_EQ(rank_folder(folder.path()), "/out/log.txt.ranks");
+}
+
+TEST(RankLog, ARankIsNotedAgainWhereItsLinesAreOfAnotherKind) {
+  const tests::TemporaryFolder folder;
+  const std::string state = folder.path();
+  for (int i = 0; i < 2; ++i) note_log_rank(state, 4, RankLines::alone);
+  EXPECT_EQ(folder.read("log_ranks"), "alone 4\n");
+  EXPECT_FALSE(read_log_ranks(state).are_marked);
+  for (int i = 0; i < 2; ++i) note_log_rank(state, 4, RankLines::marked);
+  EXPECT_EQ(folder.read("log_ranks"), "alone 4\nmarked 4\n");
+  EXPECT_TRUE(read_log_ranks(state).are_marked);
+  EXPECT_EQ(read_log_ranks(state).ranks, std::set<int>{4});
+}
+
+TEST(RankLog, OtherLinesThanThoseThatAreNotedAreSkipped) {
+  const tests::TemporaryFolder folder;
+  folder.write("log_ranks", "marked x\nother 3\nmarked 10000001\n\nalone\nalone 10000000\n");
+  const LogRanks found = read_log_ranks(folder.path());
+  EXPECT_EQ(found.ranks, std::set<int>{10'000'000});
+  EXPECT_FALSE(found.are_marked);
 }
 
 TEST(LogTimes, LeadToTheSizeThatTheLogHad) {

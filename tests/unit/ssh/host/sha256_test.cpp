@@ -59,9 +59,28 @@ TEST(HostHmac, IsAsRfc4231Says) {
             "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
 }
 
+/// The values are those of Python's hmac.
+TEST(HostHmac, TakesAKeyOfABlockAsItIs) {
+  EXPECT_EQ(to_hex(hmac_sha256(std::string(64, 'k'), "text")),
+            "0414bb1d8c0c4556cdb2028727b16610ae377b1a194b6db1f853d4297f2329bc");
+  EXPECT_EQ(to_hex(hmac_sha256(std::string(65, 'k'), "text")),
+            "5b69580123e3d7e788b7e8352ac37a3247b911c5ec0837147b74109a6382d3f5");
+}
+
+TEST(HostSha256, AnotherSizeIsNoState) {
+  Sha256 hash;
+  hash.add("abc");
+  const std::string state = hash.state();
+  EXPECT_FALSE(hash.go_on_from(state + "x"));
+  EXPECT_FALSE(hash.go_on_from(state.substr(1)));
+  EXPECT_EQ(hash.finish(), sha256("abc")) << "nothing changes";
+}
+
 TEST(AreEqual, ComparesAllOfBoth) {
   EXPECT_TRUE(are_equal("abc", "abc"));
+  EXPECT_TRUE(are_equal("", ""));
   EXPECT_FALSE(are_equal("abc", "abd"));
+  EXPECT_FALSE(are_equal("abc", "xbc"));
   EXPECT_FALSE(are_equal("abc", "ab"));
 }
 

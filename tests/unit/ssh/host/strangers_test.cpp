@@ -3,6 +3,7 @@
 #include "ssh/host/strangers.h"
 
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -85,6 +86,37 @@ TEST_F(StrangersTest, AsManyLinksAsTheKernelFollowsAreFollowed) {
     before = name;
   }
   EXPECT_EQ(found(before, Strangers::all), "anns");
+  link("one_more", before);
+  EXPECT_EQ(found("one_more", Strangers::all), "");
+}
+
+TEST_F(StrangersTest, EmptyPartsAndDotsLeadNowhere) {
+  folder("anns", 0755, kAnn);
+  folder("own", 0755);
+  EXPECT_EQ(found("own//.././/anns/", Strangers::all), "anns");
+  EXPECT_EQ(find_stranger(at("anns"), Strangers::all)->path, at("anns"));
+  EXPECT_FALSE(find_stranger("/..", Strangers::all));
+}
+
+TEST_F(StrangersTest, ALinkLeadsOnFromItsFolderOrFromTheTop) {
+  folder("own", 0755);
+  folder("own/anns", 0755, kAnn);
+  link("own/near", "anns");
+  link("own/far", at("own/anns"));
+  EXPECT_EQ(found("own/near", Strangers::all), "own/anns");
+  EXPECT_EQ(found("own/far", Strangers::all), "own/anns");
+}
+
+TEST_F(StrangersTest, AreNeitherThisUserNorRoot) {
+  EXPECT_FALSE(is_strangers(0));
+  EXPECT_TRUE(is_strangers(kAnn));
+  ASSERT_EQ(::seteuid(kAnn), 0);
+  const bool are_strangers[] = {is_strangers(0), is_strangers(kAnn), is_strangers(kAnn - 1)};
+  ASSERT_EQ(::seteuid(0), 0);
+  ::prctl(PR_SET_DUMPABLE, 1);
+  EXPECT_FALSE(are_strangers[0]);
+  EXPECT_FALSE(are_strangers[1]);
+  EXPECT_TRUE(are_strangers[2]);
 }
 
 TEST_F(StrangersTest, WhomRootLetInIsNoStrangerThere) {
@@ -96,6 +128,10 @@ TEST_F(StrangersTest, WhomRootLetInIsNoStrangerThere) {
   EXPECT_EQ(found("group/own"), "");
   EXPECT_EQ(found("group/own", Strangers::all), "group");
   EXPECT_EQ(find_stranger(at("group/bobs"), Strangers::uninvited)->user, kAnn - 1);
+}
+
+TEST(Stranger, IsToldByName) {
+  EXPECT_EQ(to_string(Stranger{"/x/y", 0}), "/x/y belongs to root");
 }
 
 TEST(NameOfUser, IsThatOfThePasswordFileOrTheNumber) {

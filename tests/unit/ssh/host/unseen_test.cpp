@@ -94,16 +94,17 @@ class UnseenTest : public testing::Test {
         .size();
   }
 
-  /// Starts a program in that folder, and returns its pid once it runs.
-  pid_t start(const std::string& program, const fs::path& folder) {
+  /// Starts a program in that folder, and returns its pid once its command line begins so.
+  pid_t start(const std::string& program, const fs::path& folder,
+              const std::string& command = "sleep") {
     const fs::path told = scratch_.path() / ("pid" + std::to_string(children_.size()));
     const std::string script = "unset DTOOL_RUN_ID; echo $$ >" + told.string() + ".new; mv " +
                                told.string() + ".new " + told.string() + "; exec " + program;
     children_.emplace_back(std::vector<std::string>{"/bin/sh", "-c", script}, folder.native());
-    return running(told);
+    return running(told, command);
   }
-  /// The process whose pid that file has, once it is no shell any more.
-  static pid_t running(const fs::path& file) {
+  /// The process whose pid that file has, once its command line begins so.
+  static pid_t running(const fs::path& file, const std::string& command) {
     const auto wait = [](auto is) {
       for (int i = 0; i < 1000 && !is(); ++i)
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -111,10 +112,7 @@ class UnseenTest : public testing::Test {
     wait([&] { return fs::exists(file); });
     pid_t pid = 0;
     std::ifstream(file) >> pid;
-    wait([&] {
-      const std::string command = command_of(pid, 200);
-      return command.starts_with("sleep") || command.find("screen -c") != command.npos;
-    });
+    wait([&] { return command_of(pid, 200).starts_with(command); });
     return pid;
   }
   fs::path folder(const std::string& name) const {
@@ -365,6 +363,11 @@ TEST_F(UnseenTest, NamesAProcessThatForksAndEndsAllTheTime) {
       << lines[0];
 }
 
+TEST_F(UnseenTest, AProcessThatLostItsParentOnceDoesNotHop) {
+  const Child parent({"sh", "-c", "sleep 0.456 &"}, scratch_.path());
+  EXPECT_TRUE(told("sleep 0.456", {}).empty());
+}
+
 TEST_F(UnseenTest, ProcessesThatAreWaitedForDoNotHop) {
   scratch_.write("go");
   scratch_.write("wait", "while [ -e go ]; do sleep 0.0123; done\n");
@@ -414,8 +417,8 @@ TEST_F(UnseenTest, NamesWhatAServerOfBeforeHasBegun) {
     const pid_t serving = start("env " + environment + " " + server.string() +
                                     " -c 'env -u DTOOL_RUN_ID sleep 34 & echo $! >new; mv new " +
                                     file.string() + "; wait'",
-                                scratch_.path());
-    further_.push_back(running(file));
+                                scratch_.path(), server);
+    further_.push_back(running(file, "sleep"));
     return serving;
   };
   const pid_t of_the_user = serve("-u DTOOL_RUN_ID", "first");
