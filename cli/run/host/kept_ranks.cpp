@@ -24,26 +24,29 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kToldToEnd = 143;
 constexpr Time kPause = 200ms;
 constexpr Time kGrace = 5s;
-constexpr Time kLongestStart = 300s;
-/// The words of others' failures come in from other machines, up to so much later than mpirun's
-/// end.
-constexpr Time kForOthers = 5s;
+
+/// A process that failed by itself.
+struct FailedRank {
+  int local_rank;
+  RankEnd end;
+  bool was_unwatched;  ///< dtool's own process for it was killed: its end is not known
+};
 
 /// The combined records of this machine's processes.
 struct Sight {
-  int waiting = 0;                 ///< how many have not ended
-  int begun = 0;                   ///< how many ever began
-  bool is_any_told = false;        ///< to end
-  std::optional<int> failed = {};  ///< by itself: a local rank
-  RankEnd end = {};                ///< of that one
-  bool was_unwatched = false;      ///< dtool's own process for it was killed: its end is not known
+  int waiting = 0;           ///< how many have not ended
+  int begun = 0;             ///< how many ever began
+  bool is_any_told = false;  ///< to end
+  std::optional<FailedRank> failed = {};
+
+  bool is_aftermath() const { return failed && meaning_of(failed->end) == Meaning::aftermath; }
 };
 
 class KeptRanks {
  public:
+  /// Those of keep_ranks().
   explicit KeptRanks(const std::vector<std::string>& words);
   int keep();
 
@@ -51,29 +54,27 @@ class KeptRanks {
   std::string record(int local_rank) const;
   std::optional<Process> find_living(int local_rank) const;
   Sight look() const;
-  void look_at_mpirun();
+  void look_at_mpirun(Time now);
   void end_others();
   std::string name_rank(int local_rank) const;
-  int fail(const std::string& who, int code);
+  void note_failure(const std::string& who) const;
+  int end_after(const FailedRank& failed);
+  int end_as(const KeptEnd& end) const;
 
   std::string state_;
-  int attempt_ = 0;
-  int first_rank_ = 0;
-  int count_ = 0;
-  pid_t mpirun_ = 0;  ///< 0: it has ended, or runs elsewhere
-  int mpirun_code_ = 0;
-  std::optional<Time> mpirun_failed_at_;
+  int attempt_;
+  int first_rank_;
+  int count_;
+  pid_t mpirun_;  ///< 0: it has ended, or runs elsewhere
+  std::optional<FailedMpirun> failed_mpirun_;
 };
 
-KeptRanks::KeptRanks(const std::vector<std::string>& words) {
-  const auto number = [&](std::size_t at) { return number_among(words, at); };
-  if (words.size() != 5) throw std::runtime_error("keep: words are missing");
-  state_ = words[0];
-  attempt_ = number(1);
-  first_rank_ = number(2);
-  count_ = number(3);
-  mpirun_ = number(4);
-}
+KeptRanks::KeptRanks(const std::vector<std::string>& words)
+    : state_(words[0]),
+      attempt_(number_among(words, 1)),
+      first_rank_(number_among(words, 2)),
+      count_(number_among(words, 3)),
+      mpirun_(number_among(words, 4)) {}
 
 std::string KeptRanks::record(int local_rank) const {
   return state_ + "/ranks/" + std::to_string(attempt_) + "." + std::to_string(local_rank);
@@ -106,24 +107,20 @@ Sight KeptRanks::look() const {
       const int rank = first_rank_ + i;
       const RankEnd end{"", code, read_last_words(state_ + "/" + last_words_file(attempt_, rank)),
                         last_line_of_rank(state_, attempt_, std::to_string(rank))};
-      const bool is_better = !sight.failed || (meaning_of(sight.end) == Meaning::aftermath &&
-                                               meaning_of(end) != Meaning::aftermath);
-      if (code == 0 || !is_better) continue;
-      sight.failed = i;
-      sight.end = end;
-      sight.was_unwatched = !has_ended;
+      const bool is_better =
+          !sight.failed || (sight.is_aftermath() && meaning_of(end) != Meaning::aftermath);
+      if (code != 0 && is_better) sight.failed = FailedRank{i, end, !has_ended};
     }
   }
   return sight;
 }
 
-void KeptRanks::look_at_mpirun() {
+void KeptRanks::look_at_mpirun(Time now) {
   if (mpirun_ == 0) return;
   const auto code = wait_for_child(mpirun_, 0s);
   if (!code) return;
   mpirun_ = 0;
-  mpirun_code_ = *code;
-  if (*code != 0) mpirun_failed_at_ = time_since_boot();
+  if (*code != 0) failed_mpirun_ = {*code, now};
 }
 
 /// As without mpirun.
@@ -149,9 +146,28 @@ std::string KeptRanks::name_rank(int local_rank) const {
   return std::to_string(noted.value_or(first_rank_) + local_rank);
 }
 
-int KeptRanks::fail(const std::string& who, int code) {
+void KeptRanks::note_failure(const std::string& who) const {
   write_in_place(state_ + "/first_failure", who + "\n");
-  return code;
+}
+
+int KeptRanks::end_after(const FailedRank& failed) {
+  const std::string rank = name_rank(failed.local_rank);
+  note_failure(failed.was_unwatched ? std::string(kOwnProcess) + " for rank " + rank : rank);
+  if (exists(state_ + "/supervise")) return failed.end.code;
+  end_others();
+  if (mpirun_ != 0) wait_for_child(mpirun_);  // the other machines' processes go on
+  return failed.end.code;
+}
+
+int KeptRanks::end_as(const KeptEnd& end) const {
+  if (end.is_mpiruns) {
+    const std::string line = words_of_mpirun(read_file(state_ + "/mpirun.said").value_or(""));
+    write_all(STDOUT_FILENO, line + "\n");
+    note_failure("mpirun");
+  }
+  if (!end.complaint.empty())
+    write_all(STDERR_FILENO, std::string("dtool: ").append(end.complaint).append("\n"));
+  return end.code;
 }
 
 int KeptRanks::keep() {
@@ -161,36 +177,16 @@ int KeptRanks::keep() {
     const Time now = time_since_boot();
     Sight sight = look();
     // The aftermath of a rank's end may be seen before that end.
-    if (sight.failed && meaning_of(sight.end) == Meaning::aftermath) {
+    if (sight.is_aftermath()) {
       pause(kPause);
       sight = look();
     }
-    if (sight.failed) {
-      const std::string rank = name_rank(*sight.failed);
-      const int code =
-          fail(sight.was_unwatched ? std::string(kOwnProcess) + " for rank " + rank : rank,
-               sight.end.code);
-      if (exists(state_ + "/supervise")) return code;
-      end_others();
-      if (mpirun_ != 0) wait_for_child(mpirun_);  // the other machines' processes go on
-      return code;
-    }
-    look_at_mpirun();
-    if (mpirun_failed_at_ && now - *mpirun_failed_at_ >= kForOthers) {
-      const std::string line = words_of_mpirun(read_file(state_ + "/mpirun.said").value_or(""));
-      write_all(STDOUT_FILENO, line + "\n");
-      return fail("mpirun", mpirun_code_);
-    }
-    if (sight.waiting == 0 && mpirun_ == 0 && !mpirun_failed_at_ && !sight.is_any_told) return 0;
-    // Those that were told to end are not the cause; that one will have been heard by now.
-    if (sight.is_any_told && sight.waiting == 0) {
-      if (!told_at) told_at = now;
-      if (now - *told_at >= 2 * kForOthers) return kToldToEnd;
-    }
-    if (sight.begun == 0 && now - began >= kLongestStart) {
-      write_all(STDERR_FILENO, "dtool: mpirun on machine 0 has started no process here in 300 s\n");
-      return 1;
-    }
+    if (sight.failed) return end_after(*sight.failed);
+    look_at_mpirun(now);
+    if (sight.is_any_told && sight.waiting == 0 && !told_at) told_at = now;
+    const auto end = find_kept_end(
+        {began, sight.waiting, sight.begun, told_at, mpirun_ != 0, failed_mpirun_}, now);
+    if (end) return end_as(*end);
   }
 }
 
@@ -226,7 +222,24 @@ std::string words_of_mpirun(std::string_view said) {
   return text.substr(0, kMostWords) + host;
 }
 
+std::optional<KeptEnd> find_kept_end(const KeptRanksSeen& seen, Time now) {
+  constexpr int kToldToEnd = 143;
+  constexpr Time kLongestStart = 300s;
+  /// The words of others' failures come in from other machines, up to so much later than mpirun's
+  /// end.
+  constexpr Time kForOthers = 5s;
+  const auto& mpirun = seen.failed_mpirun;
+  if (mpirun && now - mpirun->at >= kForOthers) return KeptEnd{mpirun->code, true};
+  if (seen.waiting == 0 && !seen.has_mpirun && !mpirun && !seen.told_at) return KeptEnd{0};
+  // Those that were told to end are not the cause; that one will have been heard by now.
+  if (seen.told_at && now - *seen.told_at >= 2 * kForOthers) return KeptEnd{kToldToEnd};
+  if (seen.begun == 0 && now - seen.kept_since >= kLongestStart)
+    return KeptEnd{1, false, "mpirun on machine 0 has started no process here in 300 s"};
+  return std::nullopt;
+}
+
 int keep_ranks(const std::vector<std::string>& words) {
+  if (words.size() != 5) throw std::runtime_error("keep: words are missing");
   return KeptRanks(words).keep();
 }
 

@@ -3,9 +3,12 @@
 // at its end under `--launcher mpi` (cli/run/scripts/keep_ranks.sh).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "cli/run/host/report.h"
 
 namespace dtool::host {
 
@@ -17,6 +20,32 @@ namespace dtool::host {
 /// failure is recorded in first_failure. If no session supervises, the machine's other processes
 /// are ended: TERM, and 5 s later KILL. Throws std::runtime_error.
 int keep_ranks(const std::vector<std::string>& words);
+
+struct FailedMpirun {
+  int code;
+  Time at;  ///< when that was seen
+};
+
+/// What is known of a machine's processes while none of them has failed by itself.
+struct KeptRanksSeen {
+  Time kept_since;
+  int waiting = 0;              ///< how many have not ended
+  int begun = 0;                ///< how many ever began
+  std::optional<Time> told_at;  ///< since when all have ended, some because mpirun told them to
+  bool has_mpirun = false;      ///< it runs on this machine, and goes on
+  std::optional<FailedMpirun> failed_mpirun;
+};
+
+struct KeptEnd {
+  int code = 0;
+  bool is_mpiruns = false;          ///< what mpirun said is the cause
+  std::string_view complaint = {};  ///< a sentence for standard error; or empty
+
+  bool operator==(const KeptEnd&) const = default;
+};
+
+/// How keep_ranks() ends; nothing while there is something to wait for. Pure.
+std::optional<KeptEnd> find_kept_end(const KeptRanksSeen& seen, Time now);
 
 /// The first meaningful words of mpirun's output, and the host that it lost, if any.
 std::string words_of_mpirun(std::string_view said);

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +21,7 @@ namespace dtool::host {
 namespace {
 
 using namespace std::chrono_literals;
+using namespace std::string_literals;
 
 class KeptRanksTest : public testing::Test {
  protected:
@@ -80,13 +82,11 @@ class KeptRanksTest : public testing::Test {
 TEST_F(KeptRanksTest, AreEndedByTermAndThenByKillWithTheirProgramsOnceOneHasFailed) {
   const pid_t rank = start("rank");
   const pid_t program = start("program");
-  folder_.write("ranks/0.0", "2 0\n");
-  folder_.write("ranks/0.0.code", "7\n");
-  folder_.write("ranks/0.1",
-                std::to_string(rank) + " " + std::to_string(find_process(rank)->start) + "\n");
-  folder_.write("ranks/0.1.program", std::to_string(program) + "\n");
-  EXPECT_EQ(keep_ranks({folder_.path(), "0", "0", "2", "0"}), 7);
-  EXPECT_EQ(folder_.read("first_failure"), "0\n");
+  begin(0, rank);
+  folder_.write("ranks/2.0.program", std::to_string(program) + "\n");
+  end(1, "7");
+  EXPECT_EQ(keep(2), 7);
+  EXPECT_EQ(first_failure(), "5\n");
   EXPECT_EQ(folder_.read("rank.heard"), "TERM\n");
   for (const pid_t each : {rank, program}) EXPECT_EQ(wait_for_child(each, 5s), kKilled);
   EXPECT_EQ(folder_.read("program.heard"), "") << "its rank passes TERM on";
@@ -129,6 +129,8 @@ TEST_F(KeptRanksTest, WhatFollowsFromAnothersFailureIsNamedOnlyIfNothingElseFail
   EXPECT_EQ(first_failure(), "5\n");
   end(1, "3");
   folder_.write("last_words.2.5", "a peer is gone\n");
+  EXPECT_EQ(keep(2), 3) << "both have lost a peer";
+  EXPECT_EQ(first_failure(), "4\n");
   end(2, "8");
   folder_.write("log", "Connection closed by peer\n");
   EXPECT_EQ(keep(3), 3) << "a victim by its last line";
@@ -147,7 +149,8 @@ TEST_F(KeptRanksTest, OneWhoseEndIsNotKnownWasKilled) {
   folder_.write("ranks/2.0", "2 0\n");
   EXPECT_EQ(keep(1), kKilled);
   EXPECT_EQ(first_failure(), "dtool's own process for rank 4\n");
-  for (const char* record : {"1 0\n", "x\n", "", "99999999 1\n"}) {
+  const std::string first = "1 " + std::to_string(find_process(1)->start) + "\n";
+  for (const std::string& record : {first, "1 0\n"s, "x\n"s, ""s, "99999999 1\n"s}) {
     folder_.write("ranks/2.0", record);
     EXPECT_EQ(keep(1), kKilled) << record;
   }
@@ -187,8 +190,10 @@ TEST_F(KeptRanksTest, AreNotKilledIfTheyEndByTermAndTheOtherMachinesAreWaitedFor
   for (int i = 0; i < 2000 && folder_.read("ready").empty(); ++i) host::pause(10ms);
   const pid_t mpirun = run("sleep 0.5; echo > mpirun_ended");
   std::erase(started_, mpirun);
+  const pid_t others = start("others");
   end(0, "7");
   begin(1, rank);
+  begin(2, others);
   folder_.write("ranks/2.1.program", std::to_string(program) + "\n");
   const Time began = time_since_boot();
   EXPECT_EQ(keep(2, mpirun), 7);
@@ -197,6 +202,84 @@ TEST_F(KeptRanksTest, AreNotKilledIfTheyEndByTermAndTheOtherMachinesAreWaitedFor
   std::erase(started_, rank);
   EXPECT_EQ(wait_for_child(program, 0s), std::nullopt);
   EXPECT_EQ(folder_.read("mpirun_ended"), "\n");
+  EXPECT_EQ(folder_.read("others.heard"), "") << "the third is another machine's";
+}
+
+TEST_F(KeptRanksTest, ThatWereToldToEndAreNotTheEndAtOnce) {
+  end(0, "7");
+  folder_.write("ranks/2.0.told", "");
+  run("sleep 0.5; rm ranks/2.0.told");
+  EXPECT_EQ(keep(1), 7);
+}
+
+TEST_F(KeptRanksTest, ARanksFailureThatIsSeenAfterMpirunsIsTheCause) {
+  const pid_t mpirun = run("exit 9");
+  std::erase(started_, mpirun);
+  run("sleep 0.5; echo 7 > ranks/2.0.code; echo 2 0 > ranks/2.0");
+  std::filesystem::create_directory(folder_.path() / "ranks");
+  EXPECT_EQ(keep(1, mpirun), 7);
+  EXPECT_EQ(first_failure(), "4\n");
+}
+
+TEST_F(KeptRanksTest, WhatMpirunSaidIsTheCauseIfNoneIsSeenAfterIt) {
+  const pid_t mpirun = run("exit 9");
+  std::erase(started_, mpirun);
+  folder_.write("mpirun.said", "no slots\n");
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(keep(1, mpirun), 9);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "no slots\n");
+  EXPECT_EQ(first_failure(), "mpirun\n");
+}
+
+TEST_F(KeptRanksTest, AnotherChildsEndIsNotTaken) {
+  for (const char* code : {"0", "7"}) {
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(9);
+    siginfo_t ended;
+    ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT), 0);
+    end(0, code);
+    EXPECT_EQ(keep(1), std::stoi(code));
+    EXPECT_EQ(wait_for_child(child), 9);
+  }
+}
+
+/// Two processes that have ended, kept since 1000 s.
+constexpr KeptRanksSeen kBothEnded{1000s, 0, 2, {}, false, {}};
+
+TEST(KeptEnd, IsGoodOnceAllHaveEndedAndMpirunToo) {
+  EXPECT_EQ(find_kept_end(kBothEnded, 1000s), KeptEnd{0});
+  KeptRanksSeen seen = kBothEnded;
+  seen.waiting = 1;
+  EXPECT_EQ(find_kept_end(seen, 2000s), std::nullopt);
+  seen = kBothEnded;
+  seen.has_mpirun = true;
+  EXPECT_EQ(find_kept_end(seen, 2000s), std::nullopt);
+}
+
+TEST(KeptEnd, WaitsForACauseAfterMpirunFailed) {
+  KeptRanksSeen seen = kBothEnded;
+  seen.failed_mpirun = {9, 1200s};
+  for (const int waiting : {0, 1}) {
+    seen.waiting = waiting;
+    EXPECT_EQ(find_kept_end(seen, 1205s - 1ms), std::nullopt);
+    EXPECT_EQ(find_kept_end(seen, 1205s), (KeptEnd{9, true}));
+  }
+}
+
+TEST(KeptEnd, WaitsTwiceAsLongForACauseOfRanksThatWereToldToEnd) {
+  KeptRanksSeen seen = kBothEnded;
+  seen.told_at = 1200s;
+  EXPECT_EQ(find_kept_end(seen, 1210s - 1ms), std::nullopt);
+  EXPECT_EQ(find_kept_end(seen, 1210s), KeptEnd{143});
+}
+
+TEST(KeptEnd, ComesWhereMpirunHasStartedNothingFor300Seconds) {
+  KeptRanksSeen seen{1000s, 2, 0, {}, false, {}};
+  EXPECT_EQ(find_kept_end(seen, 1300s - 1ms), std::nullopt);
+  EXPECT_EQ(find_kept_end(seen, 1300s),
+            (KeptEnd{1, false, "mpirun on machine 0 has started no process here in 300 s"}));
+  seen.begun = 1;
+  EXPECT_EQ(find_kept_end(seen, 1300s), std::nullopt);
 }
 
 }  // namespace
