@@ -46,12 +46,15 @@ if(DTOOL_TESTS)
     tests/unit/cli/run/host/check_test.cpp
     tests/unit/cli/run/host/coordinator_test.cpp
     tests/unit/cli/run/host/environment_list_test.cpp
+    tests/unit/cli/run/host/gpus_test.cpp
     tests/unit/cli/run/host/guard_test.cpp
     tests/unit/cli/run/host/job_cause_test.cpp
     tests/unit/cli/run/host/job_test.cpp
     tests/unit/cli/run/host/kept_ranks_test.cpp
     tests/unit/cli/run/host/last_words_test.cpp
+    tests/unit/cli/run/host/limits_test.cpp
     tests/unit/cli/run/host/line_merger_test.cpp
+    tests/unit/cli/run/host/link_state_test.cpp
     tests/unit/cli/run/host/machine_test.cpp
     tests/unit/cli/run/host/port_state_test.cpp
     tests/unit/cli/run/host/python_environment_test.cpp

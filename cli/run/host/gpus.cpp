@@ -143,10 +143,11 @@ std::int64_t HostGpus::count_visible(const VisibleGpus& given, const std::string
   return is_any_cut() ? 1 : there.devices;
 }
 
-std::string HostGpus::lack_of_entry(const killfiles::Gpus& left, const std::string& entry) const {
+std::string HostGpus::lack_of_entry(const killfiles::Gpus& left, const std::string& entry,
+                                    std::optional<int> device) const {
   if (left.devices == 0) return "this host has no GPU";
   if (!entry.starts_with("MIG-")) {
-    if (killfiles::device_of(left, entry)) return {};
+    if (device) return {};
     return "this host has no GPU " + entry + " (it has " + std::to_string(left.devices) + ")";
   }
   if (std::ranges::count(instances_, entry) > 0) return {};
@@ -158,8 +159,8 @@ std::string HostGpus::lack_of(const VisibleGpus& given, const std::string& gpus)
   const std::vector<std::string> entries = killfiles::entries_of(gpus);
   std::set<int> devices;
   for (const std::string& entry : entries) {
-    if (std::string lack = lack_of_entry(there, entry); !lack.empty()) return lack;
     const auto device = killfiles::device_of(there, entry, static_cast<int>(devices.size()));
+    if (std::string lack = lack_of_entry(there, entry, device); !lack.empty()) return lack;
     if (device && !devices.insert(*device).second)
       return entry + " is a GPU that was named before, and CUDA then shows none";
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,7 +39,9 @@ class HostGpus {
   bool is_any_cut() const;
   /// Those that ROCR_VISIBLE_DEVICES leaves.
   killfiles::Gpus left(const VisibleGpus& given) const;
-  std::string lack_of_entry(const killfiles::Gpus& left, const std::string& entry) const;
+  /// `device`: the GPU of `left` that the entry names, if it is there.
+  std::string lack_of_entry(const killfiles::Gpus& left, const std::string& entry,
+                            std::optional<int> device) const;
 
   GpuKind kind_ = GpuKind::none;
   killfiles::Gpus gpus_;

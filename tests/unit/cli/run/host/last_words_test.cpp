@@ -47,6 +47,19 @@ TEST(LastWords, StandBehindHowTheRankEnded) {
             "rank 1 was killed by signal 9 (KILL): no memory");
   EXPECT_EQ(describe({"rank 1", 3, "a peer is gone"}), "a peer is gone");
   EXPECT_EQ(describe({"rank 1", 3, ""}), "rank 1 ended with exit code 3");
+  EXPECT_EQ(describe({"rank 1", 4, "no such key"}), "no such key") << "all ranks say the same";
+  EXPECT_EQ(describe({"rank 1", 5, "no such key"}), "rank 1 ended with exit code 5: no such key");
+  EXPECT_EQ(describe({"rank 1", 1, "no room", "epoch 3"}),
+            "rank 1 ended with exit code 1: no room");
+}
+
+TEST(LastWords, OnlyCodesThatASignalGivesTellOfOne) {
+  const auto described = [](int code) { return describe({"rank 1", code, "", "epoch 3"}); };
+  EXPECT_EQ(described(128), "rank 1 ended with exit code 128: epoch 3");
+  EXPECT_EQ(described(129), "rank 1 was killed by signal 1 (HUP); its last line: epoch 3");
+  EXPECT_EQ(described(192), "rank 1 ended with exit code 192; its last line: epoch 3")
+      << "the last of the signals, which have no names at the end";
+  EXPECT_EQ(described(193), "rank 1 ended with exit code 193: epoch 3");
 }
 
 TEST(WordsOfMpirun, AreItsFirstThatSaySomething) {

@@ -44,6 +44,64 @@ TEST(LineMerger, ACarriageReturnBeforeALineEndIsPartOfIt) {
   EXPECT_EQ(merger.text(), "r0: windows\nr0: cut\n");
 }
 
+TEST(LineMerger, ARedrawnStateIsShownOnceAnotherFollowsAndNoMoreThanEveryFiveSeconds) {
+  LineMerger merger({0});
+  merger.add(0, "1%\r", 100s);
+  EXPECT_EQ(merger.text(), "") << "the line's end may come next";
+  merger.add(0, "2%\r3%\r", 100s);
+  merger.add(0, "4%\r", 105s - 1ms);
+  EXPECT_EQ(merger.text(), "r0: 1%\n");
+  merger.add(0, "5%\r", 105s);
+  EXPECT_EQ(merger.text(), "r0: 1%\nr0: 4%\n");
+  merger.add(0, "6%\r7%\r", 110s);
+  EXPECT_EQ(merger.text(), "r0: 1%\nr0: 4%\nr0: 5%\n");
+  merger.end(0);
+  EXPECT_EQ(merger.text(), "r0: 1%\nr0: 4%\nr0: 5%\nr0: 7%\n");
+}
+
+TEST(LineMerger, StatesThatComeAtOnceAreShownOnce) {
+  LineMerger merger({0});
+  merger.add(0, "1%\r2%\r3%\r", 0s);
+  EXPECT_EQ(merger.text(), "r0: 1%\n");
+}
+
+TEST(LineMerger, AStateOutlivesReturnsThatDrawNothing) {
+  LineMerger merger({0});
+  merger.add(0, "1%\r2%\r\r\n", 0s);
+  EXPECT_EQ(merger.text(), "r0: 1%\nr0: 2%\n");
+}
+
+TEST(LineMerger, AWholeLineThatFollowsAStateEndsIt) {
+  LineMerger merger({0});
+  merger.add(0, "50%\r", 0s);
+  merger.add(0, "done\n", 0s);
+  merger.end(0);
+  EXPECT_EQ(merger.text(), "r0: 50%\nr0: done\n");
+}
+
+TEST(LineMerger, KnowsHowManyBytesItHolds) {
+  LineMerger merger({0, 1});
+  EXPECT_EQ(merger.held(0), 0U);
+  merger.add(0, "half", 0s);
+  merger.add(0, "\r12", 0s);
+  EXPECT_EQ(merger.held(0), 7U);
+  EXPECT_EQ(merger.held(1), 0U);
+  merger.add(0, "\n", 0s);
+  EXPECT_EQ(merger.held(0), 0U);
+  merger.add(0, std::string(LineMerger::kLongestLine + 7, 'x'), 0s);
+  EXPECT_EQ(merger.held(0), 7U);
+}
+
+TEST(LineMerger, ALineOfTheLongestLengthIsTheSameHoweverItComes) {
+  const std::string line(LineMerger::kLongestLine, 'x');
+  LineMerger at_once({0});
+  at_once.add(0, line + "\n", 0s);
+  LineMerger in_parts({0});
+  in_parts.add(0, line.substr(1), 0s);
+  in_parts.add(0, "x\n", 0s);
+  EXPECT_TRUE(at_once.text() == in_parts.text());
+}
+
 TEST(LineMerger, ALineWithoutAnEndIsBounded) {
   LineMerger merger({0});
   const std::string kibibyte(1024, 'x');
