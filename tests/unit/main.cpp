@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "remote_shell") {
     return dtool::ssh::remote_shell(std::vector<std::string>(argv + 2, argv + argc));
   }
-  if (argc == 2 && dtool::tests::own_programs().contains(argv[1]))
+  if (argc > 1 && dtool::tests::own_programs().contains(argv[1]))
     return dtool::tests::own_programs()[argv[1]]();
   ::testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What the program of tests does in place of dtool-host, where the code under test starts itself
-// with a word: `unit_tests WORD`.
+// with a word: `unit_tests WORD`, and with more words behind it.
 #pragma once
 
 #include <map>

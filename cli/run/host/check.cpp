@@ -88,7 +88,7 @@ void find_listener(const CheckRequest& request, CheckReply& reply) {
   if (!request.port) return;
   std::set<std::uint16_t> taken = listening_ports();
   const auto wanted = static_cast<std::uint16_t>(*request.port);
-  reply.is_port_taken = wanted != 0 && taken.contains(wanted);
+  reply.is_port_taken = taken.contains(wanted);  // 0 is none that is taken
   // Whoever binds a port and does not listen there has it too.
   const auto is_free = [&taken](std::uint16_t port) {
     return !taken.contains(port) && hold_port(port).is_open();
@@ -135,32 +135,10 @@ bool may_make_runs() {
   return is_folder(nearest) && ::access(nearest.c_str(), W_OK) == 0;
 }
 
-/// A run makes some 25 files there, and some for each of its processes.
 std::optional<std::uint32_t> find_few_inodes(const std::string& folder) {
-  constexpr std::uint32_t kEnough = 100;
   struct statvfs disk;
   if (::statvfs(nearest_folder(folder).c_str(), &disk) != 0) return std::nullopt;
-  const std::uint64_t left = free_inodes(disk).value_or(kEnough);
-  return left < kEnough ? std::optional(static_cast<std::uint32_t>(left)) : std::nullopt;
-}
-
-/// Whether systemd ends what a user leaves running at log-out.
-bool ends_at_logout() {
-  constexpr std::string_view kFolder = "/etc/systemd/logind.conf.d";
-  std::string text = read_file("/etc/systemd/logind.conf").value_or("") + "\n";
-  for (const std::string& name : list_folder(std::string(kFolder))) {
-    if (name.ends_with(".conf"))
-      text += read_file(std::string(kFolder) + "/" + name).value_or("") + "\n";
-  }
-  bool ends = false;
-  for (auto& [name, value] : read_pairs(text)) {
-    std::string_view words = name;
-    if (cut_word(words) != "KillUserProcesses") continue;
-    std::string_view rest = value;
-    const std::string_view word = cut_word(rest);
-    ends = ends || word == "yes" || word == "true" || word == "1" || word == "on";
-  }
-  return ends && !exists("/var/lib/systemd/linger/" + user_name());
+  return too_few_inodes(free_inodes(disk));
 }
 
 /// Who is there that could change what the run uses, or what it leaves.
@@ -177,6 +155,30 @@ std::string find_strangers(const CheckRequest& request) {
 
 }  // namespace
 
+/// A run makes some 25 files there, and some for each of its processes.
+std::optional<std::uint32_t> too_few_inodes(std::optional<std::uint64_t> left) {
+  constexpr std::uint32_t kEnough = 100;
+  if (!left || *left >= kEnough) return std::nullopt;
+  return static_cast<std::uint32_t>(*left);
+}
+
+bool ends_at_logout(const std::string& settings, const std::string& linger_mark) {
+  const std::string more = settings + "/logind.conf.d";
+  std::string text = read_file(settings + "/logind.conf").value_or("") + "\n";
+  for (const std::string& name : list_folder(more)) {
+    if (name.ends_with(".conf")) text += read_file(more + "/" + name).value_or("") + "\n";
+  }
+  bool ends = false;
+  for (auto& [name, value] : read_pairs(text)) {
+    std::string_view words = name;
+    if (cut_word(words) != "KillUserProcesses") continue;
+    std::string_view rest = value;
+    const std::string_view word = cut_word(rest);
+    ends = ends || word == "yes" || word == "true" || word == "1" || word == "on";
+  }
+  return ends && !exists(linger_mark);
+}
+
 CheckReply check_host(const CheckRequest& request) {
   CheckReply reply;
   reply.host = identify_host();
@@ -188,7 +190,7 @@ CheckReply check_host(const CheckRequest& request) {
   if (request.is_survey) reply.survey = survey_host(nearest_folder(code));
   const HostGpus gpus = HostGpus::find();
   reply.hardware = find_hardware(gpus);
-  reply.logout_kills = ends_at_logout();
+  reply.logout_kills = ends_at_logout("/etc/systemd", "/var/lib/systemd/linger/" + user_name());
   reply.runs = running_runs();
   reply.is_home_read_only = request.run_folder.empty()
                                 ? !may_make_runs()

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -16,13 +17,20 @@
 #include "killfiles/whole_file.h"
 #include "ssh/host/child.h"
 #include "ssh/host/messages/check.h"
+#include "ssh/host/network.h"
+#include "tests/unit/own_program.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::host {
 namespace {
 
+using namespace std::chrono_literals;
+
 using tests::TemporaryFolder;
 using tests::TemporaryVariable;
+
+/// The program that would hold a port.
+const tests::OwnProgram kHoldingProgram("hold", [] { return 0; });
 
 /// A home of its own, and a PATH that tests may take away.
 class HostCheck : public testing::Test {
@@ -81,12 +89,170 @@ TEST_F(HostCheck, TellsOfAHomeThatTakesNothingWithoutMakingAnything) {
   EXPECT_TRUE(check({}).is_home_read_only);
 }
 
+TEST_F(HostCheck, TellsOfARunsFolderThatCannotBeMade) {
+  home_.write(".dtool", "");
+  CheckRequest request;
+  request.run_folder = "~/.dtool/runs/x_1";
+  EXPECT_TRUE(check(request).is_home_read_only);
+}
+
+TEST_F(HostCheck, ARunsFolderIsOldADayBeforeTheNewOne) {
+  const auto make = [this](const std::string& name, std::chrono::seconds age) {
+    const auto folder = home_.path() / ".dtool/runs" / name;
+    std::filesystem::create_directories(folder);
+    const auto now = std::chrono::file_clock::from_sys(std::chrono::sys_seconds(1'700'000'000s));
+    std::filesystem::last_write_time(folder, now - age);
+    return folder;
+  };
+  make("x_1", 0s);
+  const auto young = make("young", 24h);
+  const auto old = make("old", 24h + 1s);
+  CheckRequest request;
+  request.run_folder = "~/.dtool/runs/x_1";
+  check(request);
+  EXPECT_TRUE(std::filesystem::exists(young));
+  EXPECT_FALSE(std::filesystem::exists(old));
+}
+
+TEST(TooFewInodes, AreLessThanAHundred) {
+  EXPECT_EQ(too_few_inodes(std::nullopt), std::nullopt);
+  EXPECT_EQ(too_few_inodes(100), std::nullopt);
+  EXPECT_EQ(too_few_inodes(99), 99U);
+  EXPECT_EQ(too_few_inodes(0), 0U);
+}
+
+TEST(EndsAtLogout, IfAnySettingOfLogindSaysSoUnlessTheUserLingers) {
+  const TemporaryFolder folder;
+  const std::string mark = (folder.path() / "ann").string();
+  const auto ends = [&](const std::string& value) {
+    folder.write("logind.conf", "[Login]\n" + value);
+    return ends_at_logout(folder.path(), mark);
+  };
+  EXPECT_FALSE(ends_at_logout(folder.path(), mark)) << "no settings";
+  for (const char* yes : {"yes", "true", "1", "on", " yes # now"})
+    EXPECT_TRUE(ends(std::string("KillUserProcesses=") + yes)) << yes;
+  for (const char* no : {"KillUserProcesses=no\n", "#KillUserProcesses=yes\n",
+                         "KillExcludeUsers=1\n", "KillUserProcesses=\n"})
+    EXPECT_FALSE(ends(no)) << no;
+  folder.write("logind.conf.d/a.conf.old", "KillUserProcesses=yes\n");
+  EXPECT_FALSE(ends("KillUserProcesses=no")) << "that is no settings' name";
+  folder.write("logind.conf.d/a.conf", "KillUserProcesses=yes");
+  folder.write("logind.conf.d/b.conf", "KillUserProcesses=no");
+  EXPECT_TRUE(ends("KillUserProcesses=no"));
+  folder.write("ann", "");
+  EXPECT_FALSE(ends("KillUserProcesses=yes"));
+}
+
 TEST_F(HostCheck, NamesAMissingCodeFolder) {
   CheckRequest request;
   request.code_folder = "~/code";
   EXPECT_EQ(check(request).missing_code, "");
   request.code_must_exist = true;
   EXPECT_EQ(check(request).missing_code, home_.path().string() + "/code");
+  home_.write("code/train.py");
+  EXPECT_EQ(check(request).missing_code, "");
+}
+
+TEST_F(HostCheck, NamesWhoCouldChangeWhatTheRunUses) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to give files to someone else";
+  constexpr uid_t kOther = 54321;
+  const auto give = [this](const std::string& name) {
+    const auto file = home_.write(name + "/file");
+    const std::string folder = file.parent_path();
+    EXPECT_EQ(::chmod(file.parent_path().parent_path().c_str(), 0777), 0);
+    EXPECT_EQ(::chown(folder.c_str(), kOther, kOther), 0);
+    return folder + " belongs to " + std::to_string(kOther);
+  };
+  EXPECT_EQ(check({}).stranger, "");
+  const std::string kept = give(".dtool/trainers");
+  const std::string code = give("shared/code");
+  const std::string outputs = give("shared/outputs");
+  CheckRequest request;
+  EXPECT_EQ(check(request).stranger, kept + ", who could change what dtool keeps there");
+  request.output_folder = "~/shared/outputs";
+  EXPECT_EQ(check(request).stranger,
+            "the folder " + outputs + ", who could change the outputs there");
+  request.code_folder = "~/shared/code";
+  EXPECT_EQ(check(request).stranger, "the folder " + code + ", who could put other code there");
+}
+
+TEST_F(HostCheck, ScriptsNeedProgramsOfTheirOwn) {
+  add_program("bin/bash", "exec " + find_program("bash") + " \"$@\"\n");
+  const TemporaryVariable path("PATH", home_.path().string() + "/bin");
+  CheckRequest request;
+  const auto needs_awk = [&] {
+    const auto programs = check(request).lacks.programs;
+    return std::ranges::count(programs, "awk") == 1;
+  };
+  EXPECT_FALSE(needs_awk());
+  request.wants_torchrun = true;
+  EXPECT_TRUE(needs_awk());
+  request.wants_torchrun = false;
+  request.environment.text = "exit\n";
+  EXPECT_TRUE(needs_awk());
+}
+
+TEST_F(HostCheck, ScreenIsTriedByASurveyAlone) {
+  add_program("bin/screen", "echo broken\n");
+  const TemporaryVariable path("PATH", home_.path().string() + "/bin:" + std::getenv("PATH"));
+  CheckRequest request;
+  EXPECT_EQ(check(request).lacks.screen_fault, "");
+  EXPECT_FALSE(check(request).survey);
+  request.is_survey = true;
+  request.code_folder = "~/no/such/folder";
+  const CheckReply reply = check(request);
+  EXPECT_EQ(reply.lacks.screen_fault, "broken");
+  EXPECT_GT(reply.survey->free_code, 0) << "of the disk where it would be";
+}
+
+TEST_F(HostCheck, TorchrunIsThereByItselfOrByPyTorchOrInsideTheEnvironment) {
+  add_program("bin/bash", "exec " + find_program("bash") + " \"$@\"\n");
+  add_program("bin/sh", "exec " + find_program("sh") + " \"$@\"\n");
+  const TemporaryVariable path("PATH", home_.path().string() + "/bin");
+  CheckRequest request;
+  EXPECT_FALSE(check(request).lacks_torchrun) << "it is not wanted";
+  request.wants_torchrun = true;
+  EXPECT_TRUE(check(request).lacks_torchrun);
+  request.environment.text = "printf 'ready\nx\\0HOME=%s\\0PATH=%s\\0' \"$HOME\" \"$PATH\"\n";
+  EXPECT_TRUE(check(request).lacks_torchrun) << "no words stand before a program";
+  request.environment.text = "printf 'ready\n1\\0env\\0HOME=%s\\0' \"$HOME\"\n";
+  EXPECT_FALSE(check(request).lacks_torchrun) << "nobody can look inside from here";
+  request.environment.text.clear();
+  add_program("bin/python3", "printf '\\n/torch\\0'\n");
+  EXPECT_FALSE(check(request).lacks_torchrun);
+  std::filesystem::remove(home_.path() / "bin/python3");
+  add_program("bin/torchrun", "");
+  EXPECT_FALSE(check(request).lacks_torchrun);
+}
+
+TEST_F(HostCheck, APortIsTakenIfSomebodyListensThere) {
+  CheckRequest request;
+  const Descriptor listener = listen_on_free_port();
+  request.port = port_of(listener);
+  CheckReply reply = check(request);
+  EXPECT_TRUE(reply.is_port_taken);
+  EXPECT_EQ(reply.port, request.port);
+  for (const int port : {0, 1}) {
+    request.port = port;
+    reply = check(request);
+    EXPECT_FALSE(reply.is_port_taken);
+    EXPECT_FALSE(reply.lacks_port);
+  }
+  EXPECT_EQ(reply.port, 1);
+}
+
+TEST_F(HostCheck, TheSessionOfARunThatIsSupervisedGetsAPortOfItsOwn) {
+  CheckRequest request;
+  request.port = 0;
+  request.is_supervised = true;
+  EXPECT_EQ(check(request).coordinator_port, 0) << "no run";
+  request.run_folder = "~/.dtool/runs/x_1";
+  const CheckReply reply = check(request);
+  EXPECT_GE(reply.coordinator_port, 20000);
+  EXPECT_NE(reply.coordinator_port, reply.port);
+  EXPECT_FALSE(reply.lacks_port);
+  request.is_supervised = false;
+  EXPECT_EQ(check(request).coordinator_port, 0);
 }
 
 TEST_F(HostCheck, FindsATrainerOfTheUsersOwnAndAsksItInTheReadiedEnvironment) {
@@ -203,6 +369,8 @@ TEST_F(HostCheck, AnEnvironmentThatEndsItsShellIsNotReady) {
   EXPECT_FALSE(reply.is_environment_ready);
   EXPECT_EQ(reply.environment, "bad_activate=oh\n");
   EXPECT_EQ(reply.trainer, "");
+  EXPECT_EQ(reply.processor, "") << "no trainer was looked for";
+  EXPECT_EQ(check({}).processor, "");
 }
 
 TEST_F(HostCheck, TheWayInTellsTheAddress) {
@@ -217,6 +385,8 @@ TEST_F(HostCheck, TheWayInTellsTheAddress) {
   EXPECT_EQ(reply.address, "10.0.0.1");
   EXPECT_GE(reply.port, 20000);
   EXPECT_EQ(reply.coordinator_port, 0);  // nothing is held without a run
+  const TemporaryVariable none("SSH_CONNECTION", "");
+  EXPECT_EQ(check(request).address, "127.0.0.1");
 }
 
 TEST_F(HostCheck, ARunGoesOnWhereAMachineOfItWasStartedAndHasNotEnded) {
