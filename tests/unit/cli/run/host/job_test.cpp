@@ -2,10 +2,16 @@
 // The files of a job as its session writes and reads them.
 #include "cli/run/host/job.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <stdexcept>
+
+#include "ssh/host/child.h"
+#include "ssh/host/files.h"
 #include "ssh/host/job_files.h"
 #include "ssh/host/process_table.h"
 #include "tests/unit/temporary_folder.h"
@@ -71,6 +77,52 @@ TEST_F(JobTest, AScriptHearsSignalsThatItsSessionDoesNot) {
   EXPECT_EQ(ignored & 0x1007U, 0U) << log;
 }
 
+TEST_F(JobTest, IsNotBegunWhereItsEndCouldNotBeRecorded) {
+  std::filesystem::create_directory("exit_code.new");
+  try {
+    begin_job();
+    ADD_FAILURE() << "it began";
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(), "cannot write exit_code.new: Is a directory");
+  }
+  EXPECT_FALSE(std::filesystem::exists("process"));
+}
+
+TEST_F(JobTest, ItsFilesMayBeReadByWhomTheUserLets) {
+  const mode_t before = ::umask(022);
+  begin_job();
+  wait_for_child(start_program({"true"}, "log", Input::nothing));
+  ::umask(before);
+  for (const char* file : {"exit_code.new", "log"})
+    EXPECT_EQ(std::filesystem::status(file).permissions(), std::filesystem::perms(0644)) << file;
+}
+
+TEST_F(JobTest, AProgramHasNoInputOrItsSessions) {
+  const Descriptor before(::dup(STDIN_FILENO));
+  const Descriptor input(::open(folder_.write("input").c_str(), O_RDONLY | O_CLOEXEC));
+  ::dup2(input.get(), STDIN_FILENO);
+  for (const Input each : {Input::nothing, Input::inherited})
+    wait_for_child(start_program({"readlink", "/proc/self/fd/0"}, "log", each));
+  ::dup2(before.get(), STDIN_FILENO);
+  EXPECT_EQ(folder_.read("log"), "/dev/null\n" + folder_.path().string() + "/input\n");
+}
+
+TEST_F(JobTest, WithoutALogAProgramsOutputIsItsSessions) {
+  testing::internal::CaptureStdout();
+  const int code = wait_for_child(start_program({"echo", "said"}, "", Input::nothing));
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "said\n");
+  EXPECT_EQ(code, 0);
+}
+
+TEST_F(JobTest, NothingRunsWhoseLogCannotBeWritten) {
+  EXPECT_EQ(wait_for_child(start_program({"true"}, "no/such/log", Input::nothing)), 1);
+}
+
+TEST_F(JobTest, WhatIsNoChildIsNotWaitedFor) {
+  EXPECT_EQ(wait_for_child(::getppid(), 10s), kCannotRun);
+  EXPECT_EQ(wait_for_child(::getppid()), kCannotRun);
+}
+
 TEST_F(JobTest, WaitsNoLongerThanItIsTold) {
   const pid_t sleep = start_program({"sleep", "60"}, "log", Input::nothing);
   EXPECT_EQ(wait_for_child(sleep, 0s), std::nullopt);
@@ -98,6 +150,8 @@ TEST(LastLine, IsTheProgramsOwn) {
   EXPECT_EQ(find_last_line("sick\ndtool: rank 1 on machine 1 ended with exit code 7; the others\n"
                            "dtool: the run failed: sick\nmpirun: told\n"),
             "sick");
+  EXPECT_EQ(find_last_line("a b~\x7f\n"), "a b~");
+  EXPECT_EQ(find_last_line(std::string_view("b\0c\n", 4)), "b c");
   EXPECT_EQ(find_last_line("10 %\r20 %\rcaf\xc3\xa9\ta\x1b[2Jb\0c\n"), "caf a[2Jb");
 }
 
@@ -131,10 +185,28 @@ TEST_F(JobTest, TorchrunsWordIsCorrectedIfItNamesAVictim) {
   EXPECT_EQ(read_first_failure(".", 1), "2") << "the logs are of another attempt";
   EXPECT_EQ(read_first_failure(".", 0), "3");
   EXPECT_EQ(folder_.read("first_failure"), "3\n");
+  folder_.write("out/machine0.log", "RuntimeError: Connection closed by peer\n");
   folder_.write("first_failure", "mpirun\n");
   EXPECT_EQ(read_first_failure(".", 0), "mpirun");
   folder_.write("first_failure", "dtool's own process for rank 2\n");
   EXPECT_EQ(read_first_failure(".", 0), "dtool's own process for rank 2");
+}
+
+TEST_F(JobTest, TorchrunsWordStaysWithoutABetterOneOfTheSameAttempt) {
+  folder_.write("out/machine0.log", "ValueError: sick\n");
+  std::filesystem::create_symlink(folder_.path() / "out/machine0.log", "log");
+  folder_.write("torchrun_rank", "");
+  folder_.write("first_failure", "2\n");
+  folder_.write("out/machine0.ranks/r1.attempt2.log", "step 7\n");
+  for (const char* victim : {"2", "4"})
+    folder_.write("out/machine0.ranks/r" + std::string(victim) + ".attempt2.log",
+                  "RuntimeError: Connection closed by peer\n");
+  folder_.write("out/machine0.ranks/r3.log", "ValueError: sick\n");
+  EXPECT_EQ(read_first_failure(".", 1), "2");
+  EXPECT_EQ(folder_.read("first_failure"), "2\n");
+  folder_.write("out/machine0.ranks/r3.attempt2.log", "ValueError: sick\n");
+  folder_.write("out/machine0.ranks/r2.attempt2.log", "KeyError: sick, too\n");
+  EXPECT_EQ(read_first_failure(".", 1), "2") << "it has failed by itself";
 }
 
 }  // namespace
