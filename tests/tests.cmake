@@ -67,6 +67,9 @@ if(DTOOL_TESTS)
     tests/unit/cli/run/host/reports_over_tcp_test.cpp
     tests/unit/cli/run/host/supervised_session_test.cpp
     tests/unit/cli/run/host/supervision_test.cpp
+    tests/unit/cli/run/host/used_by_runs_test.cpp
+    tests/unit/cli/run/host/watch_test.cpp
+    tests/unit/cli/run/host/wire_test.cpp
     tests/unit/cli/run/listener_test.cpp
     tests/unit/cli/run/listener_trial_test.cpp
     tests/unit/cli/run/plan_test.cpp

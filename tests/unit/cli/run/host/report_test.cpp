@@ -5,9 +5,39 @@
 #include <gtest/gtest.h>
 
 #include "ssh/host/message.h"
+#include "ssh/host/process_table.h"
 
 namespace dtool::host {
 namespace {
+
+/// As another dtool-host might send them: what this one never does.
+struct OddReport {
+  std::int64_t attempt = 0;
+  std::uint8_t standing = 0;
+  std::int64_t code = 0;
+  std::string text;
+  std::optional<std::int64_t> rank;
+
+  void fields(auto visit) { visit(attempt, standing, code, text, rank); }
+};
+
+struct OddDecision {
+  std::int64_t attempt = 0;
+  std::uint8_t verb = 0;
+  std::vector<std::int64_t> places;
+  std::string text;
+  std::optional<std::int64_t> cause_machine;
+  std::optional<std::int64_t> cause_rank;
+
+  void fields(auto visit) { visit(attempt, verb, places, text, cause_machine, cause_rank); }
+};
+
+struct OddAnswer {
+  std::uint64_t taken = 0;
+  std::optional<OddDecision> decision;
+
+  void fields(auto visit) { visit(taken, decision); }
+};
 
 TEST(Report, ArrivesAsItWasSent) {
   for (int standing = 0; standing <= static_cast<int>(Standing::gone); ++standing) {
@@ -43,6 +73,31 @@ TEST(Report, WhatIsOutOfRangeIsRefused) {
   EXPECT_THROW(parse_answer(answer({0, Verb::end, {}, "", CausePlace{3}}), 3), BadMessage);
   EXPECT_THROW(parse_answer(answer({0, Verb::end, {}, "", CausePlace{2, -1}}), 3), BadMessage);
   EXPECT_THROW(parse_answer(answer({0, static_cast<Verb>(5), {}, {}}), 3), BadMessage);
+}
+
+TEST(Report, NumbersReachTheirLimits) {
+  for (const Report& report :
+       {Report{}, Report{9999, Standing::failed, 255, std::string(1500, '~'), 9'999'999},
+        Report{0, Standing::failed, 1, " ", 0}}) {
+    EXPECT_EQ(parse_report(to_bytes(report)), report);
+  }
+  EXPECT_THROW(parse_report(to_bytes(Report{0, Standing::failed, 1, "", 10'000'000})), BadMessage);
+  EXPECT_THROW(parse_report(encode(OddReport{0, 0, 0, std::string(1501, 'x'), {}})), BadMessage);
+  EXPECT_EQ(in_ascii(" ~"), " ~");
+}
+
+TEST(Report, ARankThatIsACauseHasAMachine) {
+  EXPECT_THROW(parse_answer(encode(OddAnswer{1, OddDecision{0, 0, {}, "", {}, 7}}), 3), BadMessage);
+  EXPECT_EQ(parse_answer(encode(OddAnswer{1, OddDecision{0, 0, {2}, "", 2, 7}}), 3).decision,
+            (Decision{0, Verb::run, {2}, "", CausePlace{2, 7}}));
+}
+
+TEST(Report, ItsTimeIsInMilliseconds) {
+  const auto milliseconds = [] { return static_cast<Time::rep>(seconds_since_boot() * 1000); };
+  const auto before = milliseconds();
+  const Time now = time_since_boot();
+  EXPECT_LE(before, now.count());
+  EXPECT_LE(now.count(), milliseconds());
 }
 
 TEST(Report, ItsTextIsPrintableAndBounded) {

@@ -75,6 +75,58 @@ TEST(Supervision, ValuesAreWhatTheyMayBe) {
     expect_fault(replaced(text, "fe80::1%eth0 29501", value), "coordinator is");
 }
 
+TEST(Supervision, NumbersReachTheirLimitsAndNoFurther) {
+  Supervision most = machine_2();
+  most.place = 999'999;
+  most.places = 1'000'000;
+  most.max_restarts = 1000;
+  most.lost_after = std::chrono::seconds(1'000'000);
+  most.ends_with = 999'999;
+  const std::string text = to_text(most);
+  EXPECT_EQ(parse_supervision(text), most);
+  expect_fault(replaced(text, "place 999999", "place 1000000"), "place is '1000000'");
+  expect_fault(replaced(text, "places 1000000", "places 1000001"), "places is '1000001'");
+  expect_fault(replaced(text, "max_restarts 1000", "max_restarts 1001"), "max_restarts is '1001'");
+  expect_fault(replaced(text, "lost_after 1000000", "lost_after 1000001"), "lost_after is '10");
+  expect_fault(replaced(text, "ends_with 999999", "ends_with 1000000"), "ends_with is '1000000'");
+  Supervision least = machine_0();
+  least.ends_with = 0;
+  least.lost_after = std::chrono::seconds(1);
+  EXPECT_EQ(parse_supervision(to_text(least)), least);
+  expect_fault(replaced(to_text(least), "places 3", "places 0"), "places is '0'");
+  expect_fault(replaced(to_text(least), "ends_with 0", "ends_with -1"), "ends_with is '-1'");
+}
+
+TEST(Supervision, HasAWayToMachineZeroWhereThereAreSeveralMachines) {
+  const Supervision two{1, "h", 2, 0, std::chrono::seconds(60), "10.0.0.1", 20'123, {}};
+  EXPECT_EQ(parse_supervision(to_text(two)), two);
+  const std::string way = "coordinator 10.0.0.1 20123\n";
+  expect_fault(replaced(to_text(two), way, ""), "coordinator is missing");
+  const Supervision alone{0, "h", 1, 0, std::chrono::seconds(60), {}, 0, {"h"}};
+  expect_fault(to_text(alone) + way, "coordinator is one too many");
+  expect_fault(replaced(to_text(two), " 20123", " 1 "), "coordinator is '10.0.0.1 1 '");
+  Supervision port_one = two;
+  port_one.port = 1;
+  EXPECT_EQ(parse_supervision(to_text(port_one)), port_one);
+  expect_fault(replaced(to_text(two), "10.0.0.1 20123", " 20123"), "coordinator is");
+}
+
+TEST(Supervision, AValueIsWhatFollowsTheBlank) {
+  expect_fault(replaced(to_text(machine_2()), "place 2\n", "place \n"), "'place' has no value");
+  expect_fault(replaced(to_text(machine_2()), "place 2\n", "place\n"), "'place' has no value");
+}
+
+TEST(Supervision, SignsOfLifeComeOftenEnoughForTheSilenceThatIsALoss) {
+  using std::chrono::milliseconds;
+  Supervision settings = machine_0();
+  settings.lost_after = std::chrono::seconds(60);
+  EXPECT_EQ(time_between_signs(settings), milliseconds(2030));
+  settings.places = 1000;
+  EXPECT_EQ(time_between_signs(settings), milliseconds(10'000)) << "a sixth of the silence";
+  settings.lost_after = std::chrono::seconds(3);
+  EXPECT_EQ(time_between_signs(settings), milliseconds(500));
+}
+
 TEST(Supervision, MachineZeroAloneHasAllNames) {
   expect_fault(to_text(machine_2()) + "machine h0\n", "it names 1 machines instead of 0");
   expect_fault(replaced(to_text(machine_0()), "machine h1\n", ""), "2 machines instead of 3");
