@@ -24,10 +24,6 @@ constexpr std::size_t kLongestCommand = 60;
 
 using Table = std::map<pid_t, const Process*>;
 
-bool contains(const std::vector<pid_t>& pids, pid_t pid) {
-  return std::ranges::find(pids, pid) != pids.end();
-}
-
 bool is_mine(pid_t pid) {
   return user_of(pid) == ::geteuid();
 }
@@ -66,7 +62,8 @@ bool is_known_to_hide(const Process& process) {
 /// may hold a circle.
 std::vector<pid_t> line_of(const Table& table, pid_t pid) {
   std::vector<pid_t> line;
-  for (auto at = table.find(pid); at != table.end() && !contains(line, at->first);
+  std::set<pid_t> met;
+  for (auto at = table.find(pid); at != table.end() && met.insert(at->first).second;
        at = table.find(at->second->parent))
     line.push_back(at->first);
   return line;
@@ -209,7 +206,7 @@ std::vector<std::string> find_unseen(const std::string& run_id, std::uint64_t be
                is_mine(pid)) {
       unseen.push_back("process " + std::to_string(pid) + " (" + command_of(pid, kLongestCommand) +
                        ") began after the run and hides its environment");
-    } else if (!contains(callers, pid) && is_mine(pid) && is_at(places, pid)) {
+    } else if (std::ranges::count(callers, pid) == 0 && is_mine(pid) && is_at(places, pid)) {
       at_places.push_back(pid);
     }
   }
