@@ -109,10 +109,12 @@ if(DTOOL_TESTS)
     tests/unit/ssh/fanout/serving_program_test.cpp
     tests/unit/ssh/fanout/shared_output_test.cpp
     tests/unit/ssh/fleet_test.cpp
+    tests/unit/ssh/host/cause_place_test.cpp
     tests/unit/ssh/host/earlier_failure_test.cpp
     tests/unit/ssh/host/explaining_line_test.cpp
     tests/unit/ssh/host/files_test.cpp
     tests/unit/ssh/host/frames_test.cpp
+    tests/unit/ssh/host/holder_test.cpp
     tests/unit/ssh/host/kill_test.cpp
     tests/unit/ssh/host/log_times_test.cpp
     tests/unit/ssh/host/members_test.cpp

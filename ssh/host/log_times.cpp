@@ -64,7 +64,7 @@ void note_log_time(const std::string& state) {
   std::array<char, kLine + 1> line{};
   std::snprintf(line.data(), line.size(), "%010lld %019llu\n", static_cast<long long>(now),
                 static_cast<unsigned long long>(size));
-  if (::write(file.get(), line.data(), kLine) == -1) return;  // the disk may be full
+  [[maybe_unused]] const auto written = ::write(file.get(), line.data(), kLine);  // it may be full
 }
 
 std::uint64_t log_size_then(const std::string& state, std::int64_t age_s) {

@@ -5,7 +5,11 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "ssh/host/message.h"
+#include "ssh/host/sha256.h"
+#include "tests/unit/temporary_folder.h"
 
 namespace dtool::host {
 namespace {
@@ -51,6 +55,46 @@ TEST(Channel, NoByteOfAGreetingMayDiffer) {
   EXPECT_EQ(read_hello(kToken, pair.hello.substr(1)), std::nullopt);
 }
 
+std::string proof(std::string_view key, const std::string& bytes) {
+  return std::string(bytes_of(hmac_sha256(key, bytes)));
+}
+
+TEST(Channel, WhatCrossesIsAsOtherVersionsHaveIt) {
+  Pair pair;
+  EXPECT_EQ(pair.hello.substr(0, 16), "dtool 1\n" + number_bytes(7, 8));
+  EXPECT_EQ(pair.hello.substr(32),
+            proof(kToken, "hello of a machine\n" + pair.hello.substr(0, 32)));
+  EXPECT_EQ(pair.welcome.substr(16),
+            proof(kToken, "welcome of machine 0\n" + pair.welcome.substr(0, 16) + pair.hello));
+  const std::string greeting = pair.hello + pair.welcome;
+  const std::string up = proof(kToken, "frames to machine 0\n" + greeting);
+  const std::string down = proof(kToken, "frames from machine 0\n" + greeting);
+  for (const int number : {0, 1}) {
+    const std::string said = number_bytes(static_cast<std::uint64_t>(number), 8) + "body";
+    EXPECT_EQ(pair.machine.seal("body"), number_bytes(4, 4) + "body" + proof(up, said));
+    EXPECT_EQ(pair.coordinator.seal("body"), number_bytes(4, 4) + "body" + proof(down, said));
+  }
+}
+
+TEST(Channel, ThatAProofIsRightIsNotEnough) {
+  const auto hello_of = [](const std::string& magic, std::uint64_t place) {
+    const std::string said = magic + number_bytes(place, 8) + std::string(16, 'n');
+    return said + proof(kToken, "hello of a machine\n" + said);
+  };
+  EXPECT_EQ(read_hello(kToken, hello_of("dtool 1\n", 0)), 0);
+  EXPECT_EQ(read_hello(kToken, hello_of("dtool 1\n", 1'000'000)), 1'000'000);
+  EXPECT_EQ(read_hello(kToken, hello_of("dtool 1\n", 1'000'001)), std::nullopt);
+  EXPECT_EQ(read_hello(kToken, hello_of("dtool 2\n", 7)), std::nullopt);
+}
+
+TEST(Channel, AGreetingOfAnotherSizeIsNone) {
+  const Pair pair;
+  EXPECT_EQ(read_hello(kToken, ""), std::nullopt);
+  EXPECT_FALSE(is_welcome(kToken, pair.hello, ""));
+  EXPECT_FALSE(is_welcome(kToken, pair.hello, pair.welcome + "x"));
+  EXPECT_FALSE(is_welcome(kToken, pair.hello, pair.welcome.substr(1)));
+}
+
 TEST(Channel, TheTokenNeverCrosses) {
   Pair pair;
   const std::string all = pair.hello + pair.welcome + pair.machine.seal("x");
@@ -69,6 +113,18 @@ TEST(Channel, FramesArriveInAnyPieces) {
   EXPECT_EQ(got, (std::vector<std::string>{"one", "", "three"}));
   pair.machine.add(pair.coordinator.seal("back"));
   EXPECT_EQ(pair.machine.next(), "back");
+}
+
+TEST(Channel, FramesArriveAllAtOnce) {
+  Pair pair;
+  const std::string longest(kLongest, 'x');
+  std::string sent = pair.machine.seal("one");
+  sent += pair.machine.seal(longest);
+  sent += pair.machine.seal("three").substr(0, 10);
+  pair.coordinator.add(sent);
+  EXPECT_EQ(pair.coordinator.next(), "one");
+  EXPECT_EQ(pair.coordinator.next(), longest);
+  EXPECT_EQ(pair.coordinator.next(), std::nullopt);
 }
 
 TEST(Channel, AFrameThatWasChangedRepeatedLeftOutOrReflectedIsRefused) {
@@ -104,6 +160,24 @@ TEST(Channel, ABodyThatIsTooLongIsRefusedBeforeItHasCome) {
   const std::string frame = pair.machine.seal(std::string(kLongest + 1, 'x'));
   pair.coordinator.add(frame.substr(0, 4));
   EXPECT_THROW(pair.coordinator.next(), BadMessage);
+}
+
+TEST(Token, IsOf32To64HexDigits) {
+  const tests::TemporaryFolder folder;
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path());
+  EXPECT_EQ(read_token(), std::nullopt);
+  for (const std::size_t size : {32U, 33U, 64U}) {
+    const std::string token = std::string(size - 16, 'f') + "0123456789abcdef";
+    folder.write("token", token + "\n");
+    EXPECT_EQ(read_token(), token);
+  }
+  for (const std::string& bad : {std::string(31, 'a'), std::string(65, 'a'), std::string(32, 'g'),
+                                 std::string(32, 'A'), std::string()}) {
+    folder.write("token", bad + "\n");
+    EXPECT_EQ(read_token(), std::nullopt) << bad;
+  }
+  std::filesystem::current_path(before);
 }
 
 TEST(Channel, WhatCannotBeAHelloIsKnownByItsFirstBytes) {

@@ -18,12 +18,32 @@ TEST(ExplainingLine, IsTheLastOneThatIsNotBlank) {
   EXPECT_EQ(explaining_line("=====\n"), "=====") << "there is no other";
   EXPECT_EQ(explaining_line("items[3]: out of range\n"), "items[3]: out of range");
   EXPECT_EQ(explaining_line("[rank3]: out of range\n"), "out of range");
+  EXPECT_EQ(explaining_line("[rank3]:out of range\n"), "out of range");
+  EXPECT_EQ(explaining_line("[rank 3 is late\n"), "[rank 3 is late");
+  EXPECT_EQ(explaining_line("=====\n\n   \n"), "=====") << "blank lines are no lines";
+  EXPECT_EQ(explaining_line("  more\n=====\n"), "  more");
+  EXPECT_EQ(explaining_line("one\n\x7f\n"), "one") << "no letter";
+  EXPECT_EQ(explaining_line("one\n\x80\n"), "\x80");
 }
 
 TEST(ExplainingLine, IsCut) {
   const std::string line = explaining_line("x" + std::string(500'000, 'y') + "\n");
   EXPECT_EQ(line.size(), 500U);
   EXPECT_TRUE(line.starts_with("xy") && line.ends_with("y...")) << line;
+  EXPECT_EQ(explaining_line(std::string(500, 'y')), std::string(500, 'y'));
+  EXPECT_EQ(explaining_line(std::string(501, 'y')), std::string(497, 'y') + "...");
+}
+
+TEST(Exceptions, AreKnownByTheirNames) {
+  for (const std::string line :
+       {"ValueError: sick", "torch.OutOfMemoryError: CUDA", "my_module.My2Exception: x",
+        "KeyboardInterrupt", "Error: x", "_Error"})
+    EXPECT_TRUE(is_exception(line)) << line;
+  for (const std::string line :
+       {"", ": x", "an Error: x", "a-Error: x", "UserWarning: x", "ErrorLog: x", "x: ValueError",
+        "\xc3\xbc"
+        "Error: x"})
+    EXPECT_FALSE(is_exception(line)) << line;
 }
 
 TEST(ExplainingLine, IsNotOneThatExplainsNothing) {
@@ -64,6 +84,7 @@ TEST(ExplainingLine, IsNotOneThatExplainsNothing) {
            "I0000 00:00:1 service.cc:1] platform Host",
            "I1126 22:08:01.1 service.cc:1] platform Host",
            "train.py:7: DeprecationWarning: distutils is deprecated",
+           ": Warning: x",
            "ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: 1) local_rank: 1",
            "E1126 22:08:01.1 7 torch/distributed/elastic/multiprocessing/api.py:1] failed",
            "WARNING:torch.distributed.run:Setting OMP_NUM_THREADS",
@@ -72,8 +93,9 @@ TEST(ExplainingLine, IsNotOneThatExplainsNothing) {
        })
     EXPECT_EQ(explaining_line("ValueError: sick\n" + line + "\n"), "ValueError: sick") << line;
   // What looks alike.
-  for (const std::string line : {"UserWarning: raised", "FileNotFoundError: no file",
-                                 "RuntimeError: torch.distributed is not initialized", "Wrong"})
+  for (const std::string line :
+       {"UserWarning: raised", "FileNotFoundError: no file",
+        "RuntimeError: torch.distributed is not initialized", "Wrong", "the Warning: light is on"})
     EXPECT_EQ(explaining_line("one\n" + line + "\n"), line);
 }
 
@@ -82,6 +104,12 @@ TEST(ExplainingLine, IsNoLineOfATracebackButItsException) {
       "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    g()\n";
   EXPECT_EQ(explaining_line("one\n" + frames), "one") << "it was cut off";
   EXPECT_EQ(explaining_line(frames + "KeyError: 'a'\n  more\n"), "  more");
+  EXPECT_EQ(explaining_line("one\n" + frames + "KeyError: 'a'\n"), "KeyError: 'a'");
+  EXPECT_EQ(explaining_line("one\n" + frames + "KeyError: 'a'\n" + frames + "ValueError: sick\n"),
+            "ValueError: sick");
+  EXPECT_EQ(explaining_line("Exception ignored in: <function f>\n" + frames + "KeyError: 'a'\n" +
+                            frames + "ValueError: sick\n=====\n"),
+            "ValueError: sick");
   EXPECT_EQ(explaining_line("[rank3]: Traceback (most recent call last):\n"
                             "[rank3]:   File \"a.py\", line 1, in f\n"
                             "[rank3]: ValueError: sick\n"),
@@ -121,6 +149,17 @@ TEST(ExplainingLine, IsTheExceptionAndNotWhatIsSaidAfterIt) {
                       "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n"),
       "ValueError: sick");
   EXPECT_EQ(explaining_line("ValueError: sick\ncleaning up\n"), "cleaning up");
+  EXPECT_EQ(
+      explaining_line("cleaning up\n"
+                      "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n"),
+      "cleaning up")
+      << "there is none";
+  EXPECT_EQ(
+      explaining_line("ValueError: sick\n"
+                      "ConnectionResetError: [Errno 104] Connection reset by peer\n"
+                      "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n"),
+      "ValueError: sick")
+      << "the other is a victim's";
 }
 
 TEST(ExplainingLine, IsThatOfTheRankWhichPyTorchsLauncherNames) {
@@ -136,7 +175,9 @@ TEST(ExplainingLine, IsThatOfTheRankWhichPyTorchsLauncherNames) {
            "Root Cause (first observed failure):\n"
            "[0]:\n"
            "  rank      : " +
-           rank + " (local_rank: 1)\n";
+           rank +
+           " (local_rank: 1)\n"
+           "  exitcode  : 7 (pid: 12)\n";
   };
   EXPECT_EQ(explaining_line(summary("1")), "KeyError: 'the first'");
   EXPECT_EQ(explaining_line(summary("2")), "ValueError: what followed") << "it said nothing";

@@ -6,8 +6,10 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdint>
 #include <limits>
+#include <stdexcept>
 #include <thread>
 
 #include "ssh/host/files.h"
@@ -101,6 +103,93 @@ TEST(Frames, ABodyMayBeAsLongAsItsKindAllowsAndNoByteLonger) {
   EXPECT_THROW(reader.next(), BadMessage);
 }
 
+TEST(Frames, OneWithoutABodyIsWhole) {
+  FrameReader reader;
+  reader.add(to_frame(EndOfRequests()));
+  const auto frame = reader.next();
+  ASSERT_TRUE(frame);
+  EXPECT_EQ(frame->kind, Kind::end_of_requests);
+  EXPECT_EQ(frame->body, "");
+  EXPECT_FALSE(reader.is_inside());
+  reader.add("x");
+  EXPECT_TRUE(reader.is_inside());
+}
+
+TEST(Frames, AnErrorSaysWhichKindItWasAndHowLongItMayBe) {
+  const auto error_of = [](Kind kind, std::size_t size) -> std::string {
+    try {
+      to_frame(kind, std::string(size, 'x'));
+    } catch (const BadMessage& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(error_of(static_cast<Kind>(30000), 0), "there is no message of kind 30000");
+  const std::string kind = std::to_string(static_cast<int>(Kind::end_of_requests));
+  EXPECT_EQ(error_of(Kind::end_of_requests, 65537),
+            "a message of kind " + kind + " has 65537 bytes, and may have 65536");
+}
+
+/// A stream whose other end is still open.
+struct OpenStream {
+  OpenStream() {
+    int ends[2];
+    EXPECT_EQ(::pipe(ends), 0);
+    reader = Descriptor(ends[0]);
+    writer = Descriptor(ends[1]);
+  }
+
+  Descriptor reader;
+  Descriptor writer;
+};
+
+TEST(FrameInput, HasTheFramesUntilTheStreamEnds) {
+  OpenStream stream;
+  FrameInput input(stream.reader.get());
+  write_all(stream.writer.get(), to_frame(Fault{"one"}) + to_frame(example()));
+  EXPECT_EQ(input.next(std::chrono::hours(1)).value().kind, Kind::fault);
+  EXPECT_EQ(input.next().value().kind, Kind::kill_reply);
+  stream.writer = Descriptor();
+  EXPECT_FALSE(input.next(std::chrono::hours(1)));
+}
+
+TEST(FrameInput, AStreamThatEndsInsideAFrameIsRefused) {
+  OpenStream stream;
+  FrameInput input(stream.reader.get());
+  write_all(stream.writer.get(), to_frame(example()).substr(0, 10));
+  stream.writer = Descriptor();
+  EXPECT_THROW(input.next(), BadMessage);
+}
+
+TEST(FrameInput, LosesItsPatience) {
+  const OpenStream stream;
+  FrameInput input(stream.reader.get());
+  int waits = 0;
+  input.set_on_wait([&] { ++waits; });
+  try {
+    input.next(std::chrono::milliseconds(1000));
+    FAIL() << "there was a frame";
+  } catch (const BadMessage& error) {
+    EXPECT_STREQ(error.what(), "no byte more for 1 s");
+  }
+  EXPECT_EQ(waits, 0);
+}
+
+TEST(FrameInput, TellsEachSecondThatItWaits) {
+  const OpenStream stream;
+  FrameInput input(stream.reader.get());
+  input.set_on_wait([] { throw std::out_of_range("enough"); });
+  EXPECT_THROW(input.next(std::chrono::hours(1)), std::out_of_range);
+}
+
+TEST(FrameInput, PassesOverNothingUnlessItWasLeft) {
+  OpenStream stream;
+  write_all(stream.writer.get(), to_frame(EndOfRequests()));
+  FrameInput input(stream.reader.get());
+  EXPECT_FALSE(input.skip_to_end_of_requests());
+  EXPECT_EQ(input.next().value().kind, Kind::end_of_requests);
+}
+
 /// What is left of `frames` after an answer that did not want all of them.
 bool finds_end(const std::string& frames) {
   int ends[2];
@@ -130,6 +219,9 @@ TEST(FrameInput, PassesOverWhatItLeftUpToTheEndOfTheRequests) {
   EXPECT_TRUE(finds_end(first + to_frame(Fault{"second"}) + large + end));
   EXPECT_FALSE(finds_end(first + large + large + end)) << "that is much";
   EXPECT_FALSE(finds_end(first));
+  const std::string half = to_frame(Kind::package_bytes, std::string(std::size_t{1} << 19U, 'x'));
+  EXPECT_TRUE(finds_end(first + half + half + end));
+  EXPECT_FALSE(finds_end(first + half + half + to_frame(Kind::package_bytes, "x") + end));
 }
 
 TEST(Messages, ThatEndTooSoonOrTooLateAreRefused) {

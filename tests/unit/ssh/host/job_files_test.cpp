@@ -5,6 +5,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "ssh/host/process_table.h"
+#include "tests/unit/temporary_folder.h"
+
 namespace dtool::host {
 namespace {
 
@@ -48,6 +51,30 @@ TEST(JobFiles, WithoutABootTheLeaderIsFoundAndASessionWithoutItProvesNothing) {
   add_leader({kNobody, 1, Boot::this_one}, traces);
   add_leader({self->pid, self->start, Boot::unknown}, traces);
   EXPECT_EQ(traces.leaders.size(), 2U);
+}
+
+TEST(JobFiles, ALeaderWhosePidAnotherProcessHasLeavesNoTrace) {
+  const auto self = find_process(::getpid());
+  ASSERT_TRUE(self);
+  RunTraces traces;
+  add_leader({self->pid, self->start + 1, Boot::this_one}, traces);
+  add_leader({self->pid, self->start, Boot::earlier}, traces);
+  EXPECT_TRUE(traces.leaders.empty());
+  add_leader({self->pid, self->start, Boot::this_one}, traces);
+  EXPECT_EQ(traces.leaders[self->pid], self->start);
+}
+
+TEST(JobFiles, AreReadFromTheJobsFolder) {
+  const tests::TemporaryFolder folder;
+  EXPECT_FALSE(read_job_files(folder.path()).leader);
+  EXPECT_EQ(read_job_files(folder.path()).holder, "");
+  folder.write("process", "12 34 " + current_boot() + "\n");
+  folder.write("holder", "tmux\n");
+  const JobFiles files = read_job_files(folder.path());
+  ASSERT_TRUE(files.leader);
+  EXPECT_EQ(files.leader->pid, 12);
+  EXPECT_NE(files.leader->boot, Boot::earlier);
+  EXPECT_EQ(files.holder, "tmux");
 }
 
 }  // namespace

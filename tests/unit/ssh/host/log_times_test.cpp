@@ -3,6 +3,7 @@
 #include "ssh/host/log_times.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <array>
 #include <cstdio>
@@ -31,6 +32,13 @@ struct LogTimesTest : testing::Test {
                   static_cast<long long>(std::time(nullptr) - age_s), size);
     return text.data();
   }
+  /// Does it until the clock's second is the same after it as before.
+  static void within_a_second(auto act) {
+    for (std::time_t began = 0; began != std::time(nullptr);) {
+      began = std::time(nullptr);
+      act();
+    }
+  }
   /// The sizes that are noted.
   std::string sizes() const {
     std::istringstream lines(noted());
@@ -54,12 +62,30 @@ TEST_F(LogTimesTest, ALogThatHasGrownIsNotedOnceASecond) {
   EXPECT_EQ(sizes(), "2 3 ") << "it has not grown";
 }
 
+TEST_F(LogTimesTest, TheFirstTimeMakesTheFile) {
+  log("abc");
+  const mode_t before = ::umask(0);
+  note_log_time(state);
+  ::umask(before);
+  EXPECT_EQ(sizes(), "3 ");
+  struct stat found {};
+  ::stat((state + "/log_times").c_str(), &found);
+  EXPECT_EQ(found.st_mode & 07777U, 0666U);
+}
+
 TEST_F(LogTimesTest, AGrowthWithinTheSameSecondWaits) {
   log("abcd");
-  noted(line(0, 3));
-  const std::string before = noted();
-  note_log_time(state);
-  EXPECT_TRUE(noted() == before || sizes() == "3 4 ") << "the clock may have gone on between";
+  within_a_second([&] {
+    noted(line(0, 3));
+    note_log_time(state);
+  });
+  EXPECT_EQ(sizes(), "3 ");
+  log("ab");
+  within_a_second([&] {
+    noted(line(0, 3));
+    note_log_time(state);
+  });
+  EXPECT_EQ(sizes(), "2 ") << "a shorter one does not wait";
 }
 
 TEST_F(LogTimesTest, AShorterLogBeginsANewFile) {
@@ -67,6 +93,7 @@ TEST_F(LogTimesTest, AShorterLogBeginsANewFile) {
   noted(line(9, 7) + line(5, 9));
   note_log_time(state);
   EXPECT_EQ(sizes(), "2 ");
+  EXPECT_EQ(noted().size(), 31U);
 }
 
 TEST_F(LogTimesTest, WhatAFullDiskCutIsTakenAway) {
@@ -80,9 +107,11 @@ TEST_F(LogTimesTest, ASpoiltLastLineBeginsANewFile) {
   log("abcde");
   for (const char* spoilt :
        {"xxxxxxxxxx 0000000000000000003\n", "0000000003 xxxxxxxxxxxxxxxxxxx\n"}) {
-    noted(line(9, 2) + spoilt);
-    note_log_time(state);
-    EXPECT_EQ(sizes(), "5 ") << spoilt;
+    for (const std::string& before : {line(9, 2), std::string()}) {
+      noted(before + spoilt);
+      note_log_time(state);
+      EXPECT_EQ(sizes(), "5 ") << before << spoilt;
+    }
   }
 }
 
@@ -100,6 +129,12 @@ TEST_F(LogTimesTest, TheSizeThenIsTheNewestBefore) {
   EXPECT_EQ(log_size_then(state, 30), 20U);
   EXPECT_EQ(log_size_then(state, 70), 10U);
   EXPECT_EQ(log_size_then(state, 200), 0U);
+  std::uint64_t then = 0;
+  within_a_second([&] {
+    noted(line(20, 1) + line(10, 2));
+    then = log_size_then(state, 10);
+  });
+  EXPECT_EQ(then, 1U) << "what is noted within the second may have come later";
 }
 
 }  // namespace
