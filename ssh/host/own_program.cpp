@@ -3,7 +3,9 @@
 
 #include <unistd.h>
 
-#include <array>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
 
 #include "ssh/host/files.h"
 #include "ssh/host/process_table.h"
@@ -14,9 +16,8 @@ namespace {
 
 /// The program that a process runs; empty if that may not be seen.
 std::string program_of(const std::string& process) {
-  std::array<char, 4096> link;
-  const ssize_t size = ::readlink(("/proc/" + process + "/exe").c_str(), link.data(), link.size());
-  std::string path(link.data(), size < 0 ? 0 : static_cast<std::size_t>(size));
+  std::error_code hidden;
+  std::string path = std::filesystem::read_symlink("/proc/" + process + "/exe", hidden);
   // Another host with the same home folder has just brought the same program.
   constexpr std::string_view kDeleted = " (deleted)";
   if (path.ends_with(kDeleted)) path.resize(path.size() - kDeleted.size());

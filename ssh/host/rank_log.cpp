@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "ssh/host/rank_log.h"
 
-#include <unistd.h>
-
-#include <array>
 #include <cstdint>
+#include <filesystem>
+#include <system_error>
 
 #include "ssh/host/files.h"
 #include "ssh/host/words.h"
@@ -38,10 +37,9 @@ std::string without_marks(std::string_view text) {
 
 std::string rank_folder(const std::string& state) {
   constexpr std::string_view kEnding = ".log";
-  std::array<char, 4096> target{};
-  const ssize_t size = ::readlink((state + "/log").c_str(), target.data(), target.size());
-  if (size <= 0 || static_cast<std::size_t>(size) == target.size()) return {};
-  std::string log(target.data(), static_cast<std::size_t>(size));
+  std::error_code missing;
+  std::string log = std::filesystem::read_symlink(state + "/log", missing);
+  if (log.empty()) return {};
   if (log.ends_with(kEnding)) log.resize(log.size() - kEnding.size());
   return log + ".ranks";
 }

@@ -7,10 +7,12 @@
 #include <array>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <set>
 #include <string_view>
+#include <system_error>
 
 #include "ssh/host/child.h"
 #include "ssh/host/members.h"
@@ -88,11 +90,10 @@ std::optional<Handed> find_server(const Table& table, pid_t pid) {
 /// Whether its folder, standard output or standard error is one of these places, or below it.
 bool is_at(const std::vector<std::string>& places, pid_t pid) {
   for (const char* link : {"/cwd", "/fd/1", "/fd/2"}) {
-    std::array<char, 4096> target{};
-    const std::string path = "/proc/" + std::to_string(pid) + link;
-    const ssize_t size = ::readlink(path.c_str(), target.data(), target.size());
-    const std::string_view place(target.data(), size < 0 ? 0 : static_cast<std::size_t>(size));
-    const auto has = [place](const std::string& each) {
+    std::error_code hidden;
+    const std::string place =
+        std::filesystem::read_symlink("/proc/" + std::to_string(pid) + link, hidden);
+    const auto has = [&place](const std::string& each) {
       return !each.empty() && place.starts_with(each) &&
              (place.size() == each.size() || place[each.size()] == '/');
     };

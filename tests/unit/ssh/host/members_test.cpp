@@ -239,6 +239,14 @@ TEST(LookAround, TellsOfEachThatBearsAnId) {
   ASSERT_EQ(::waitpid(pid, nullptr, 0), pid);
 }
 
+TEST(Members, ThatThisDescendsFromAreNamedUpToProcess1) {
+  Host host;
+  host.sight.processes.front().parent = 2;
+  host.add(2, 1, 2, "x_1");
+  host.add(1, 0, 1, "x_1");
+  EXPECT_EQ(MemberFinder(run_of("x_1")).look(host.sight).callers, std::vector<pid_t>{2});
+}
+
 TEST(Members, ThatAreSparedStayWithTheirChildren) {
   Host host;
   host.add(kTwo, 0, kTwo, "x_1");

@@ -149,7 +149,8 @@ TEST(HostNetwork, AllLoopbackAddressesAreTheSamePeer) {
     EXPECT_EQ(peer(each), "here") << each;
   EXPECT_EQ(peer("192.0.2.1"), std::string("\xc0\0\2\1", 4));
   EXPECT_EQ(peer("2001:db8::2"), "\x20\1\x0d\xb8" + std::string(11, '\0') + "\2");
-  for (const char* each : {"128.0.0.1", "126.0.0.1", "::2", "::ffff:192.0.2.127", "7f00::1"})
+  for (const char* each :
+       {"128.0.0.1", "126.0.0.1", "::2", "::ffff:192.0.2.127", "7f00::1", "::7f00:1"})
     EXPECT_NE(peer(each), "here") << each;
 }
 

@@ -102,9 +102,12 @@ TEST_F(StrangersTest, ALinkLeadsOnFromItsFolderOrFromTheTop) {
   folder("own", 0755);
   folder("own/anns", 0755, kAnn);
   link("own/near", "anns");
+  folder("own/a", 0755, kAnn);
+  link("own/short", "a");
   link("own/far", at("own/anns"));
   EXPECT_EQ(found("own/near", Strangers::all), "own/anns");
   EXPECT_EQ(found("own/far", Strangers::all), "own/anns");
+  EXPECT_EQ(found("own/short", Strangers::all), "own/a");
 }
 
 TEST_F(StrangersTest, AreNeitherThisUserNorRoot) {
