@@ -2,6 +2,7 @@
 #include "ssh/keys/agent.h"
 
 #include <fmt/format.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -32,17 +33,15 @@ constexpr char kSignResponse = 14;
 
 /// As OpenSSH's agent and libssh have it.
 constexpr std::size_t kLongestMessage = 256 * 1024;
-/// So long is a person waited for, who may have a prompt for each host: as long as sshd lets one
-/// log in (LoginGraceTime). Counted anew whenever the agent has answered anybody.
-constexpr auto kPatience = std::chrono::seconds(120);
-constexpr auto kTellAfter = std::chrono::seconds(1);
-/// Many hosts wait for one agent, and one line says so.
-constexpr auto kTellAgainAfter = std::chrono::seconds(30);
-
 std::string number(std::size_t value) {
-  std::string bytes(4, '\0');
-  for (std::size_t i = 0; i < 4; ++i) bytes[i] = static_cast<char>(value >> (24 - 8 * i) & 0xff);
-  return bytes;
+  const std::uint32_t bytes = ::htonl(static_cast<std::uint32_t>(value));
+  return {reinterpret_cast<const char*>(&bytes), sizeof bytes};
+}
+
+std::size_t number_in(std::string_view bytes) {
+  std::uint32_t value = 0;
+  std::memcpy(&value, bytes.data(), sizeof value);
+  return ::ntohl(value);
 }
 
 /// A length and the bytes, as messages and the strings within them are.
@@ -53,8 +52,7 @@ std::string framed(std::string_view bytes) {
 /// Takes a framed text off the front of `bytes`. Nothing if it is not all there.
 std::optional<std::string_view> take_framed(std::string_view& bytes) {
   if (bytes.size() < 4) return std::nullopt;
-  std::size_t size = 0;
-  for (std::size_t i = 0; i < 4; ++i) size = size << 8 | static_cast<unsigned char>(bytes[i]);
+  const std::size_t size = number_in(bytes);
   if (size > bytes.size() - 4) return std::nullopt;
   const std::string_view text = bytes.substr(4, size);
   bytes.remove_prefix(4 + size);
@@ -98,31 +96,26 @@ class AgentLink {
   std::string why_;
   OwnedFd socket_;
   std::unique_ptr<Waiter> waiter_;
-  Clock::time_point asked_at_;
-  static Clock::time_point answered_at_;
-  static Clock::time_point told_at_;
+  static AgentPatience::Times all_;
+  AgentPatience patience_{all_};
 };
 
-Clock::time_point AgentLink::answered_at_;
-Clock::time_point AgentLink::told_at_;
+AgentPatience::Times AgentLink::all_;
 
-/// Whether to wait on; tells the user after a second what for.
+/// Whether to wait on; tells the user what for.
 bool AgentLink::goes_on() {
-  const auto now = Clock::now();
-  if (now >= std::max(asked_at_, answered_at_) + kPatience) {
-    why_ = fmt::format("it did not answer within {} s", kPatience.count());
+  const auto next = patience_.next(Clock::now());
+  if (next == AgentPatience::Next::give_up) {
+    why_ = fmt::format("it did not answer within {} s", kAgentPatience.count());
     return false;
   }
-  if (now >= asked_at_ + kTellAfter && now >= told_at_ + kTellAgainAfter) {
-    told_at_ = now;
+  if (next == AgentPatience::Next::tell)
     notice(fmt::format("waiting for the ssh-agent to {}", purpose_));
-  }
   return true;
 }
 
 asio::awaitable<bool> AgentLink::wait(Waiter::For what) {
-  const auto now = Clock::now();
-  const auto next_look = now < asked_at_ + kTellAfter ? asked_at_ + kTellAfter : now + kTellAfter;
+  const auto next_look = patience_.next_look(Clock::now());
   co_await waiter_->wait(what, next_look);
   co_return goes_on();
 }
@@ -139,7 +132,7 @@ asio::awaitable<bool> AgentLink::connect() {
   socket_ = OwnedFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   while (::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) !=
          0) {
-    if (errno != EAGAIN && errno != EINTR) {
+    if (errno != EAGAIN) {
       why_ = std::strerror(errno);
       co_return false;
     }
@@ -160,7 +153,7 @@ asio::awaitable<bool> AgentLink::read(std::string& bytes, std::size_t size) {
     } else if (count < 0 && errno == EAGAIN) {
       const bool goes_on = co_await wait(Waiter::For::readable);
       if (!goes_on) co_return false;
-    } else if (count == 0 || errno != EINTR) {
+    } else {
       why_ = "it closed the connection";
       co_return false;
     }
@@ -171,7 +164,7 @@ asio::awaitable<bool> AgentLink::read(std::string& bytes, std::size_t size) {
 asio::awaitable<std::optional<std::string>> AgentLink::ask(std::string message,
                                                            std::string purpose) {
   purpose_ = std::move(purpose);
-  asked_at_ = Clock::now();
+  patience_.asked(Clock::now());
   if (!socket_) {
     const bool is_connected = co_await connect();
     if (!is_connected) co_return std::nullopt;
@@ -185,7 +178,7 @@ asio::awaitable<std::optional<std::string>> AgentLink::ask(std::string message,
     } else if (errno == EAGAIN) {
       const bool goes_on = co_await wait(Waiter::For::writable);
       if (!goes_on) co_return std::nullopt;
-    } else if (errno != EINTR) {
+    } else {
       why_ = "it closed the connection";
       co_return std::nullopt;
     }
@@ -193,15 +186,14 @@ asio::awaitable<std::optional<std::string>> AgentLink::ask(std::string message,
   std::string answer;
   const bool has_size = co_await read(answer, 4);
   if (!has_size) co_return std::nullopt;
-  std::size_t size = 0;
-  for (const char byte : answer) size = size << 8 | static_cast<unsigned char>(byte);
+  const std::size_t size = number_in(answer);
   if (size == 0 || size > kLongestMessage) {
     why_ = "its answer has an impossible length";
     co_return std::nullopt;
   }
   const bool is_whole = co_await read(answer, size);
   if (!is_whole) co_return std::nullopt;
-  answered_at_ = Clock::now();
+  patience_.answered(Clock::now());
   co_return answer;
 }
 
@@ -257,7 +249,22 @@ asio::awaitable<int> offer_key(Session& session, std::vector<std::string> answer
   co_return rc;
 }
 
+constexpr auto kTellAfter = std::chrono::seconds(1);
+/// Many hosts wait for one agent, and one line says so.
+constexpr auto kTellAgainAfter = std::chrono::seconds(30);
+
 }  // namespace
+
+AgentPatience::Next AgentPatience::next(Clock::time_point now) {
+  if (now >= std::max(asked_, all_.answered) + kAgentPatience) return Next::give_up;
+  if (now < asked_ + kTellAfter || now < all_.told + kTellAgainAfter) return Next::wait;
+  all_.told = now;
+  return Next::tell;
+}
+
+Clock::time_point AgentPatience::next_look(Clock::time_point now) const {
+  return (now < asked_ + kTellAfter ? asked_ : now) + kTellAfter;
+}
 
 /// libssh asks its agent and waits. So each key is offered twice, and the second time only where
 /// the server would take it: at first libssh is told that the signature failed, and what it wanted

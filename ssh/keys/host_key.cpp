@@ -24,41 +24,37 @@
 namespace dtool::ssh {
 namespace {
 
-/// The bytes of the key that the server presented; none if there is none.
-std::string blob_of(ssh_session session) {
+/// The key that the server presented; null if there is none.
+KeyHandle key_of(ssh_session session) {
   ssh_key key = nullptr;
-  if (ssh_get_server_publickey(session, &key) != SSH_OK) return "";
-  const KeyHandle owned(key);
-  char* base64 = nullptr;
-  if (ssh_pki_export_pubkey_base64(key, &base64) != SSH_OK) return "";
-  const StringHandle text(base64);
-  return decode_base64(text.get()).value_or("");
+  ssh_get_server_publickey(session, &key);
+  return KeyHandle(key);
+}
+
+/// The bytes of a public key; none if there is no key.
+std::string blob_of(const KeyHandle& key) {
+  return decode_base64(public_text(key.get())).value_or("");
 }
 
 KeyVerdict verdict_on(const Session& session, KnownHosts& known_hosts) {
-  const std::string blob = blob_of(session.handle());
+  const std::string blob = blob_of(key_of(session.handle()));
   if (blob.empty()) return {HostKeyState::unreachable};
   return known_hosts.judge(session.endpoint(), blob);
 }
 
 /// The key the server presented, as HostKey's fields say.
 void describe_key(const Session& session, HostKey& report) {
-  ssh_key key = nullptr;
-  if (ssh_get_server_publickey(session.handle(), &key) != SSH_OK) return;
-  const KeyHandle owned(key);
-  report.type = type_of_blob(blob_of(session.handle())).value_or("");
+  const KeyHandle key = key_of(session.handle());
+  const std::string text = public_text(key.get());
+  if (text.empty()) return;
+  report.type = type_of_blob(blob_of(key)).value_or("");
+  report.line = fmt::format("{} {} {}\n", name_on_record(session.endpoint()), report.type, text);
   unsigned char* hash = nullptr;
   std::size_t size = 0;
-  if (ssh_get_publickey_hash(key, SSH_PUBLICKEY_HASH_SHA256, &hash, &size) == SSH_OK) {
-    const StringHandle text(ssh_get_fingerprint_hash(SSH_PUBLICKEY_HASH_SHA256, hash, size));
-    report.fingerprint = text.get();
+  if (ssh_get_publickey_hash(key.get(), SSH_PUBLICKEY_HASH_SHA256, &hash, &size) == SSH_OK) {
+    const StringHandle print(ssh_get_fingerprint_hash(SSH_PUBLICKEY_HASH_SHA256, hash, size));
+    report.fingerprint = print.get();
     ssh_clean_pubkey_hash(&hash);
-  }
-  char* base64 = nullptr;
-  if (ssh_pki_export_pubkey_base64(key, &base64) == SSH_OK) {
-    const StringHandle text(base64);
-    report.line =
-        fmt::format("{} {} {}\n", name_on_record(session.endpoint()), report.type, text.get());
   }
 }
 
@@ -194,8 +190,7 @@ void append(const std::filesystem::path& file, const std::string& lines) {
   std::string text = lines;
   char last = '\n';
   const off_t size = ::lseek(fd.get(), 0, SEEK_END);
-  if (size > 0 && ::pread(fd.get(), &last, 1, size - 1) == 1 && last != '\n')
-    text.insert(0, 1, '\n');
+  if (::pread(fd.get(), &last, 1, size - 1) == 1 && last != '\n') text.insert(0, 1, '\n');
   if (::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
     throw fail();
 }

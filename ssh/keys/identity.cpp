@@ -34,12 +34,11 @@ bool is_certificate_of(ssh_key certificate, ssh_key key) {
   return whole && own && behind_texts(*whole, 2).starts_with(behind_texts(*own, 1));
 }
 
-/// The key with the certificate, if the certificate belongs to the key. libssh compares only their
-/// types.
+/// The key with the certificate, if there is a key and the certificate belongs to it. libssh
+/// compares only their types.
 KeyHandle certified(ssh_key key, ssh_key certificate) {
   if (!is_certificate_of(certificate, key)) return nullptr;
   KeyHandle copy(ssh_key_dup(key));
-  if (copy == nullptr) return nullptr;
   if (ssh_pki_copy_cert_to_privkey(certificate, copy.get()) != SSH_OK) return nullptr;
   return copy;
 }
@@ -80,14 +79,13 @@ std::set<std::string> public_keys(const std::vector<std::filesystem::path>& file
     if (ssh_pki_import_privkey_file(file.c_str(), "", nullptr, nullptr, &key) == SSH_OK)
       keys.insert(public_text(KeyHandle(key).get()));
   }
-  keys.erase("");
   return keys;
 }
 
 const Identity& IdentityCache::load(const std::filesystem::path& file) {
-  const auto found = identities_.find(file);
-  if (found != identities_.end()) return found->second;
-  return identities_.emplace(file, read(file)).first->second;
+  const auto [found, is_new] = identities_.try_emplace(file);
+  if (is_new) found->second = read(file);
+  return found->second;
 }
 
 const Identity& IdentityCache::load_certificate(const std::filesystem::path& file,
@@ -107,9 +105,7 @@ const Identity& IdentityCache::load_certificate(const std::filesystem::path& fil
     const KeyHandle owned(certificate);
     identity.problem = "its private key is in none of the files";
     for (const std::filesystem::path& each : keys) {
-      const Identity& plain = load(each);
-      if (plain.key == nullptr) continue;
-      identity.key = certified(plain.key.get(), certificate);
+      identity.key = certified(load(each).key.get(), certificate);
       if (identity.key == nullptr) continue;
       identity.problem = "";
       break;

@@ -89,7 +89,7 @@ bool is_about(std::string_view names, std::string_view name) {
 std::optional<std::string> read_key_blob(std::string_view text) {
   const std::string_view type = take_word(text);
   auto blob = decode_base64(take_word(text));
-  if (!blob || type.empty() || type_of_blob(*blob) != key_type(type)) return std::nullopt;
+  if (!blob || type_of_blob(*blob) != key_type(type)) return std::nullopt;
   return blob;
 }
 

@@ -50,6 +50,13 @@ class AgentKey {
   std::string blob_;
 };
 
+sockaddr_un address_of(const std::filesystem::path& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.string().copy(address.sun_path, sizeof address.sun_path - 1);
+  return address;
+}
+
 /// Listens at a path, and answers each message of one client by `answer`, byte for byte; an empty
 /// answer hangs up.
 class Agent {
@@ -57,10 +64,8 @@ class Agent {
   using Answer = std::function<std::string(const std::string&)>;
 
   Agent(const std::filesystem::path& path, Answer answer) : answer_(std::move(answer)) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    path.string().copy(address.sun_path, sizeof address.sun_path - 1);
-    if (::bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
+    const sockaddr_un address = address_of(path);
+    if (::bind(listener_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
         ::listen(listener_.get(), 1) != 0) {
       throw std::runtime_error("no agent");
     }
@@ -202,10 +207,85 @@ TEST_F(LogInWithAgent, AListThatIsNotWholeHasTheKeysBeforeItsEnd) {
             "");
   for (const std::string& none :
        {std::string("\x0c\0\0\0", 4), std::string("\x0c\0\0\0\0", 5),
-        "\x0c\0\0\0\1" + framed_text(keys_[1].blob()), '\x05' + list.substr(1)}) {
+        std::string("\x0c\0\0\0\1", 5) + framed_text(keys_[1].blob()), '\x05' + list.substr(1)}) {
     EXPECT_EQ(log_in([&](const std::string&) { return framed_text(none); }), refused_for(""));
     EXPECT_EQ(server_->heard(), Texts{});
   }
+}
+
+TEST_F(LogInWithAgent, TheLastKeyNeedsNoComment) {
+  const std::string list =
+      '\x0c' + std::string("\0\0\0\1", 4) + framed_text(keys_[1].blob()) + framed_text("");
+  EXPECT_EQ(log_in([&](const std::string& message) {
+              return message[0] == kList ? framed_text(list) : good(message);
+            }),
+            "");
+}
+
+TEST_F(LogInWithAgent, NoKeyIsOfferedAfterTheOneThatIsTaken) {
+  rules_.let_in = {keys_[0].text()};
+  EXPECT_EQ(log_in([this](const auto& message) { return good(message); }), "");
+  EXPECT_EQ(server_->heard(), (Texts{"offer " + keys_[0].text(), "offer " + keys_[0].text(),
+                                     "key " + keys_[0].text()}));
+}
+
+TEST_F(LogInWithAgent, AKeyThatWasTriedFromItsFileIsNotOfferedAgain) {
+  const std::string tried = log_in_.make_key("tried");
+  const std::string list = '\x0c' + std::string("\0\0\0\2", 4) +
+                           framed_text(from_base64(tried).value()) + framed_text("") +
+                           framed_text(keys_[0].blob()) + framed_text("");
+  EXPECT_NE(log_in([&](const std::string&) { return framed_text(list); },
+                   "IdentityFile " + log_in_.at("tried").string() + "\n"),
+            "");
+  EXPECT_EQ(server_->heard(), (Texts{"key " + tried, "offer " + keys_[0].text()}));
+}
+
+TEST_F(LogInWithAgent, AKeyIsNamedByACertificateFileToo) {
+  log_in_.folder().write("named.pub", "ssh-ed25519 " + keys_[0].text() + "\n");
+  EXPECT_NE(
+      log_in([this](const auto& message) { return good(message); },
+             "IdentitiesOnly yes\nCertificateFile " + log_in_.at("named.pub").string() + "\n"),
+      "");
+  EXPECT_EQ(server_->heard(), (Texts{"offer " + keys_[0].text()}));
+}
+
+TEST_F(LogInWithAgent, ASignatureThatDoesNotFitIsNotWaitedFor) {
+  const std::string signature = '\x0e' + std::string(256 * 1024 - 1, 's');
+  EXPECT_EQ(log_in([&](const std::string& message) {
+              return message[0] == kList ? listed() : framed_text(signature);
+            }),
+            refused_for(""));
+}
+
+TEST_F(LogInWithAgent, AnAgentThatManyWaitForIsWaitedForToo) {
+  const std::string tried = log_in_.make_key("tried");
+  server_ = std::make_unique<tests::SshServer>(rules_);
+  const sockaddr_un address = address_of(log_in_.at("agent"));
+  const auto* place = reinterpret_cast<const sockaddr*>(&address);
+  const auto new_socket = [] {
+    return OwnedFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  };
+  OwnedFd listener = new_socket();
+  ASSERT_EQ(::bind(listener.get(), place, sizeof address), 0);
+  ASSERT_EQ(::listen(listener.get(), 0), 0);
+  std::vector<OwnedFd> waiting;
+  do {
+    waiting.push_back(new_socket());
+  } while (::connect(waiting.back().get(), place, sizeof address) == 0);
+  std::thread others([&] {  // leave once the log-in has come to the agent
+    while (server_->heard().empty()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    listener.reset();
+  });
+  const std::string text =
+      tests::error_of([&] {
+        log_in_.log_in(*server_, "IdentityAgent " + log_in_.at("agent").string() +
+                                     "\nIdentityFile " + log_in_.at("tried").string() + "\n");
+      }).second;
+  others.join();
+  EXPECT_TRUE(text.starts_with("user ann was not let in; tried " + log_in_.at("tried").string() +
+                               ", the agent (Connection refused)"))
+      << text;
 }
 
 TEST_F(LogInWithAgent, ASocketWithTooLongANameIsTold) {
@@ -215,6 +295,62 @@ TEST_F(LogInWithAgent, ASocketWithTooLongANameIsTold) {
       tests::error_of([&] { log_in_.log_in(*server_, "IdentityAgent " + name + "\n"); });
   EXPECT_TRUE(error.second.starts_with(refused_for("the name of its socket is too long")))
       << error.second;
+  const std::string begin = log_in_.at("").string();
+  const std::string longest =
+      begin + std::string(sizeof sockaddr_un{}.sun_path - 1 - begin.size(), 'a');
+  for (const std::string& path : {longest, longest + "a"}) {
+    const auto told =
+        tests::error_of([&] { log_in_.log_in(*server_, "IdentityAgent " + path + "\n"); });
+    EXPECT_TRUE(told.second.starts_with(refused_for(
+        path == longest ? "No such file or directory" : "the name of its socket is too long")))
+        << told.second;
+  }
+}
+
+TEST(AgentPatienceTest, EndsTwoMinutesAfterTheQuestionOrTheLastAnswerToAnybody) {
+  AgentPatience::Times all;
+  AgentPatience patience(all);
+  const Clock::time_point start = Clock::now();
+  using std::chrono::milliseconds;
+  using std::chrono::seconds;
+  using Next = AgentPatience::Next;
+  all.told = start + seconds(1000);
+  patience.asked(start);
+  EXPECT_EQ(patience.next(start + seconds(120) - milliseconds(1)), Next::wait);
+  EXPECT_EQ(patience.next(start + seconds(120)), Next::give_up);
+  AgentPatience other(all);
+  other.answered(start + seconds(50));
+  EXPECT_EQ(patience.next(start + seconds(170) - milliseconds(1)), Next::wait);
+  EXPECT_EQ(patience.next(start + seconds(170)), Next::give_up);
+}
+
+TEST(AgentPatienceTest, IsToldAfterASecondAndToAllQuestionsOnceInHalfAMinute) {
+  AgentPatience::Times all;
+  AgentPatience first(all), second(all);
+  const Clock::time_point start = Clock::now();
+  using std::chrono::milliseconds;
+  using std::chrono::seconds;
+  using Next = AgentPatience::Next;
+  first.asked(start);
+  second.asked(start);
+  EXPECT_EQ(first.next(start + milliseconds(999)), Next::wait);
+  EXPECT_EQ(first.next(start + seconds(1)), Next::tell);
+  EXPECT_EQ(second.next(start + seconds(31) - milliseconds(1)), Next::wait);
+  EXPECT_EQ(second.next(start + seconds(31)), Next::tell);
+  EXPECT_EQ(first.next(start + seconds(32)), Next::wait);
+}
+
+TEST(AgentPatienceTest, IsLookedAtOnceItIsTimeToTellAndThenEachSecond) {
+  AgentPatience::Times all;
+  AgentPatience patience(all);
+  const Clock::time_point start = Clock::now();
+  using std::chrono::milliseconds;
+  using std::chrono::seconds;
+  patience.asked(start);
+  EXPECT_EQ(patience.next_look(start), start + seconds(1));
+  EXPECT_EQ(patience.next_look(start + milliseconds(999)), start + seconds(1));
+  EXPECT_EQ(patience.next_look(start + seconds(1)), start + seconds(2));
+  EXPECT_EQ(patience.next_look(start + seconds(5)), start + seconds(6));
 }
 
 }  // namespace

@@ -51,11 +51,12 @@ class ShownKey : public testing::Test {
 
   std::string line(const std::string& key) const { return name_ + " " + key + "\n"; }
 
-  std::vector<HostKey> scan(const std::vector<std::string>& names, const std::string& more = "") {
+  std::vector<HostKey> scan(const std::vector<std::string>& names, const std::string& more = "",
+                            Program program = Program::libssh) {
     std::vector<Host> hosts;
     for (const std::string& name : names) hosts.push_back(parse_host(name));
     ConnectOptions options = log_in_.options(server_, more);
-    options.program = Program::libssh;
+    options.program = program;
     options.width = 1;
     return scan_host_keys(hosts, options);
   }
@@ -134,14 +135,30 @@ TEST_F(ShownKey, OfEachHostIsReportedInTheirOrder) {
   EXPECT_EQ(keys[1].state, HostKeyState::unreachable);
   EXPECT_EQ(keys[1].error, "cannot connect to port 1: Connection refused");
   EXPECT_EQ(keys[2].state, HostKeyState::unknown) << "two hosts at one address share their key";
+  EXPECT_EQ(keys[3].state, HostKeyState::known);
+  EXPECT_EQ(keys[3].line, "") << "nobody is asked";
   EXPECT_TRUE(scan({}).empty());
+}
+
+TEST_F(ShownKey, IsAskedForByTheSshProgramWhereLibsshCannotAndWhereTheUserSaysSo) {
+  const tests::TemporaryVariable path("PATH", log_in_.folder().path().string());  // has no ssh
+  const auto state = [&](Program program, const std::string& more) {
+    return scan({"gpu1"}, more, program).front().state;
+  };
+  EXPECT_EQ(state(Program::automatic, ""), HostKeyState::unknown);
+  EXPECT_EQ(state(Program::libssh, ""), HostKeyState::unknown);
+  EXPECT_EQ(state(Program::ssh, ""), HostKeyState::unreachable);
+  EXPECT_EQ(state(Program::automatic, "SetEnv A=b\n"), HostKeyState::unreachable);
+  log_in_.folder().write("known_hosts", "@cert-authority " + line(server_.key()));
+  EXPECT_EQ(state(Program::automatic, ""), HostKeyState::unreachable);
+  EXPECT_EQ(state(Program::libssh, ""), HostKeyState::certified);
 }
 
 TEST_F(ShownKey, OfAnotherHostWithTheSameNameOnRecordIsDoubtful) {
   const tests::SshServer other;
   const auto keys = scan({"gpu1", "gpu2", "gpu3"},
                          "Host gpu2\nPort " + std::to_string(other.port()) +
-                             "\nHost gpu3\nHostKeyAlias own\nHost *\nHostKeyAlias both\n");
+                             "\nHost gpu3\nHostKeyAlias moth\nHost *\nHostKeyAlias both\n");
   const std::string error =
       "hosts gpu1 and gpu2 have one name in " + known_ + ", and different keys";
   for (const HostKey& key : {keys[0], keys[1]}) {
@@ -222,10 +239,11 @@ TEST_F(AddToKnownHosts, MakesWhatIsMissingForTheUserAlone) {
 }
 
 TEST_F(AddToKnownHosts, AppendsToWhatIsThere) {
-  for (const std::string text : {"", "one\n", "one"}) {
+  for (const std::string text : {"", "one\n", "one", "1"}) {
     folder_.write(".ssh/known_hosts", text);
     add_to_known_hosts({key("a\n")});
-    EXPECT_EQ(folder_.read(".ssh/known_hosts"), (text.empty() ? "" : "one\n") + std::string("a\n"));
+    const std::string before = text.empty() || text.ends_with('\n') ? text : text + "\n";
+    EXPECT_EQ(folder_.read(".ssh/known_hosts"), before + "a\n");
   }
 }
 

@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "ssh/keys/host_key.h"
+#include "ssh/machine/base64.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::ssh {
@@ -183,12 +183,51 @@ TEST_F(KnownHostsTest, AllFilesAreAsked) {
 }
 
 TEST_F(KnownHostsTest, AFileThatCannotBeReadIsADoubtAboutEveryone) {
-  if (::geteuid() == 0) GTEST_SKIP() << "root reads every file";
-  const auto file = folder_.write("known_hosts", line("gpu7"));
-  std::filesystem::permissions(file, std::filesystem::perms::none);
+  const std::filesystem::path file = "/proc/self/mem";  // by nobody, at its beginning
   const KeyVerdict verdict = verdict_of({file}, "gpu7");
   EXPECT_EQ(verdict.state, State::doubtful);
   EXPECT_EQ(verdict.line, 0u);
+  EXPECT_EQ(verdict.file, file);
+  EXPECT_EQ(verdict_of({file, folder_.write("known_hosts", line("gpu7"))}, "gpu7").state,
+            State::known)
+      << "without a marker to be seen, it is a doubt and no more";
+}
+
+TEST_F(KnownHostsTest, TheFirstOfSeveralLinesDecidesHoweverTheyNameTheHost) {
+  const std::string first = line("gpu9");
+  for (const std::string name : {"gpu*", "gpu7", kHashedGpu7}) {
+    EXPECT_EQ(verdict(first + line(name, kOther) + line("gpu7", kOfAnotherType) +
+                      line(kHashedGpu7, kOther))
+                  .line,
+              2u)
+        << name;
+  }
+}
+
+TEST_F(KnownHostsTest, ALineThatNamesAHostTwiceIsOneLine) {
+  KnownHostsFile file(folder_.write("known_hosts", line("gpu7,gpu8,GPU7,gpu8")));
+  EXPECT_EQ(file.lines_about("gpu7").size(), 1u);
+  EXPECT_EQ(file.lines_about("gpu8").size(), 1u);
+}
+
+/// The bytes of a key of that type.
+std::string bytes_of(const std::string& type, const std::string& rest = "rest") {
+  return std::string("\0\0\0", 3) + static_cast<char>(type.size()) + type + rest;
+}
+
+std::string text_of(const std::string& type) {
+  return type + " " + to_base64(bytes_of(type));
+}
+
+TEST_F(KnownHostsTest, ARevokedCertificateIsADoubtAboutEveryKey) {
+  const std::string certificate = text_of("ssh-ed25519-cert-v01@openssh.com");
+  EXPECT_EQ(state(line("gpu7") + line("@revoked *", certificate)), State::doubtful);
+  EXPECT_EQ(state(line("gpu7") + line("@revoked *", text_of("ssh-ed25519-sure"))), State::known);
+}
+
+TEST_F(KnownHostsTest, AMarkerThatCannotBeReadIsADoubtWhereNoOtherLineDecides) {
+  EXPECT_EQ(state(line("@revoke gpu7", kOther)), State::doubtful);
+  EXPECT_EQ(state(line("@revoke gpu8", kOther)), State::unknown);
 }
 
 TEST_F(KnownHostsTest, AFileThatHasChangedIsReadAgain) {
@@ -219,6 +258,55 @@ TEST_F(KnownHostsTest, AKeyIsPutOnRecordUnderTheNameThatIsLookedUp) {
   EXPECT_EQ(name_on_record(endpoint), "gpu7");
   endpoint.key_port = 2222;
   EXPECT_EQ(name_on_record(endpoint), "[gpu7]:2222");
+}
+
+TEST(KnownHostsLineTest, IsCutAtItsBlanks) {
+  const auto read =
+      read_known_hosts_line(" \t@revoked \tgpu7,gpu8\t ssh-ed25519  AAAA ann \r\r", 5);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->number, 5u);
+  EXPECT_EQ(read->marker, KnownHostsMarker::revoked);
+  EXPECT_EQ(read->names, "gpu7,gpu8");
+  EXPECT_EQ(read->key, "ssh-ed25519  AAAA ann ");
+  EXPECT_FALSE(read_known_hosts_line(" \r", 1));
+  EXPECT_FALSE(read_known_hosts_line("  # gpu7", 1));
+}
+
+TEST(KnownHostsLineTest, AHashedNameHasASaltAndAHash) {
+  const std::string salt = "AfkFk8Qoc4EeiN+DMk6zh8MJKAY=", hash = "42bTzW2Z/NRIaTRQ91/KeYsFUqs=";
+  EXPECT_TRUE(read_hashed_name("|1|" + salt + "|" + hash));
+  for (const std::string& name : {"|2|" + salt + "|" + hash, "|1|" + salt, "|1|" + salt + "|",
+                                  "|1|" + salt + "|bad", "|1||" + hash, "|1|bad|" + hash})
+    EXPECT_FALSE(read_hashed_name(name)) << name;
+}
+
+TEST(KnownHostsLineTest, NamesThatAreTooLongForSshAreNobodys) {
+  for (const std::size_t size : {1022, 1023}) {
+    const std::string name(size, 'x');
+    EXPECT_EQ(is_about(name, name), size == 1022);
+  }
+  EXPECT_FALSE(is_about("gpu7," + std::string(1023, 'x'), "gpu7"));
+  EXPECT_TRUE(is_about("gpu7,!" + std::string(1022, 'x'), "gpu7"));
+  EXPECT_FALSE(is_about("gpu7,!" + std::string(1023, 'x'), "gpu7"));
+}
+
+TEST(KnownHostsLineTest, AKeyOfRsaMayBeNamedForItsSignatures) {
+  const std::string rsa = to_base64(bytes_of("ssh-rsa"));
+  for (const std::string type : {"ssh-rsa", "rsa-sha2-256", "rsa-sha2-512"})
+    EXPECT_EQ(read_key_blob(type + " " + rsa), bytes_of("ssh-rsa")) << type;
+  for (const std::string type : {"rsa-sha2-384", "ssh-dss", ""})
+    EXPECT_EQ(read_key_blob(type + " " + rsa), std::nullopt) << type;
+}
+
+TEST(KnownHostsLineTest, AKeyHasATypeAndMore) {
+  EXPECT_EQ(type_of_blob(bytes_of("a", "b")), "a");
+  EXPECT_EQ(type_of_blob(bytes_of("ssh-ed25519")), "ssh-ed25519");
+  EXPECT_EQ(type_of_blob(std::string("\0\0\1\1", 4) + std::string(258, 'x')),
+            std::string(257, 'x'));
+  for (const std::string& none :
+       {std::string(), std::string(3, '\0'), std::string(4, '\0'), std::string(5, '\0'),
+        bytes_of("a", ""), bytes_of("ssh-ed25519", ""), std::string("\1\0\0\1ab", 6)})
+    EXPECT_EQ(type_of_blob(none), std::nullopt);
 }
 
 /// Asserts hold in the build that is tested here, as in every one that users get.
