@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <functional>
@@ -19,13 +20,12 @@
 namespace dtool::ssh {
 namespace {
 
-/// Before try `next` (2, 3, …): about 0.1, 0.2, 0.4 … 3.2 s, spread by half so that many hosts do
-/// not come back together.
+/// Spread by half, so that many hosts do not come back together.
 std::chrono::milliseconds pause_before(int next) {
   static std::minstd_rand random{std::random_device{}()};
-  const double base = 100.0 * (1 << std::min(next - 2, 5));
   std::uniform_real_distribution<double> spread(0.5, 1.5);
-  return std::chrono::milliseconds(static_cast<int>(base * spread(random)));
+  const auto middle = static_cast<double>(usual_pause_before(next).count());
+  return std::chrono::milliseconds(static_cast<int>(middle * spread(random)));
 }
 
 /// RFC 4254 §5.1 gives "administratively prohibited" the number 1, and libssh writes numbers.
@@ -49,6 +49,10 @@ asio::awaitable<void> carry(std::unique_ptr<Exchange> exchange, OwnedFd input, O
 }
 
 }  // namespace
+
+std::chrono::milliseconds usual_pause_before(int next) {
+  return std::chrono::milliseconds(100) * (1 << std::min(next - 2, 5));
+}
 
 Connector::Connector(Reactor& reactor, const ConnectOptions& options)
     : reactor_(reactor),

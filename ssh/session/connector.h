@@ -21,6 +21,9 @@
 
 namespace dtool::ssh {
 
+/// The pause before try `next` (2, 3, …) of a server that hung up: 0.1, 0.2, 0.4 … 3.2 s.
+std::chrono::milliseconds usual_pause_before(int next);
+
 class Connector {
  public:
   /// Throws std::invalid_argument if the SSH configuration cannot be read.

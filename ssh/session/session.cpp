@@ -53,13 +53,6 @@ bool takes(ssh_session session, const std::string& keyword, const std::string& v
                                         : SSH_OPTIONS_PUBLICKEY_ACCEPTED_TYPES);
 }
 
-/// libssh expands `%` in paths; ours are already final.
-std::string literal(const std::filesystem::path& path) {
-  std::string text;
-  for (const char each : path.string()) text.append(each == '%' ? "%%" : std::string(1, each));
-  return text;
-}
-
 /// 0 if it is closed.
 ino_t inode_of(int fd) {
   struct stat status {};
@@ -79,7 +72,7 @@ SessionHandle make_handle(const Endpoint& endpoint, int fd) {
   ssh_session session = handle.get();
   const int process_config = 0;
   ssh_options_set(session, SSH_OPTIONS_PROCESS_CONFIG, &process_config);
-  set_text(session, SSH_OPTIONS_SSH_DIR, literal(home_folder() / ".ssh"));
+  set_text(session, SSH_OPTIONS_SSH_DIR, (home_folder() / ".ssh").string());
   set_text(session, SSH_OPTIONS_HOST, endpoint.key_name);
   set_text(session, SSH_OPTIONS_USER, endpoint.user);
   // known_hosts.h judges keys; libssh would give up at a line that it does not know.
@@ -106,6 +99,18 @@ std::string refused_by_libssh(const Endpoint& endpoint) {
   return "";
 }
 
+HostError ended_log_in(const std::string& user, std::string reason, const std::string& tried) {
+  const std::string_view mark = "Received SSH_MSG_DISCONNECT: 2:";  // libssh's words before it
+  if (reason.starts_with(mark)) reason.erase(0, mark.size());
+  const bool were_too_many = reason.find("Too many authentication failures") != reason.npos;
+  return {Failure::not_authenticated,
+          fmt::format("user {} was not let in: the server ended the log-in: {}; tried {}", user,
+                      reason, tried),
+          were_too_many ? "the server allows only a few keys: name the right one by "
+                          "IdentityFile, with IdentitiesOnly yes, in ~/.ssh/config"
+                        : ""};
+}
+
 Session::Session(Reactor& reactor, const Endpoint& endpoint, OwnedFd socket,
                  KnownHosts& known_hosts)
     : reactor_(reactor),
@@ -125,7 +130,6 @@ Session::Session(Reactor& reactor, const Endpoint& endpoint, OwnedFd socket,
 /// some errors libssh closes its socket, and the kernel reuses the number. If dtool then stopped
 /// waiting for that number, its new owner would wait for ever. So libssh has a copy.
 Session::~Session() {
-  waiter_.reset();
   handle_.reset();
   if (inode_of(copy_.get()) != socket_inode_) copy_.release();
 }
@@ -140,17 +144,17 @@ void Session::share_packets() {
 
 asio::awaitable<Waiter::Outcome> Session::wait(Deadline deadline, const char* file, int line) {
   const auto direction = has_unsent_bytes() ? Waiter::For::writable : Waiter::For::readable;
-  const Deadline soon = is_watched_ ? std::min(deadline, end_of_patience()) : deadline;
+  const Deadline patience = silence_.wait_begins(packets(), Clock::now());
+  const Deadline soon = is_watched_ ? std::min(deadline, patience) : deadline;
   const auto outcome = co_await waiter_->wait(direction, soon, file, line);
-  last_wait_ = Clock::now();
+  silence_.wait_ended(Clock::now());
   if (outcome == Waiter::Outcome::ready || soon == deadline) co_return outcome;
   on_silence();
   co_return Waiter::Outcome::ready;  // as for any spurious wake-up
 }
 
-Deadline Session::end_of_patience() {
-  const auto now = Clock::now();
-  const bool has_spoken = std::exchange(heard_packets_, packets()) != packets();
+Deadline ServerSilence::wait_begins(std::uint64_t packets, Clock::time_point now) {
+  const bool has_spoken = std::exchange(heard_packets_, packets) != packets;
   if (has_spoken || now - last_wait_ > kStillListening) {
     silent_since_ = now;
     was_asked_ = false;
@@ -158,15 +162,21 @@ Deadline Session::end_of_patience() {
   return silent_since_ + (was_asked_ ? kLostAfter : kAskAfter);
 }
 
+ServerSilence::Next ServerSilence::next(std::uint64_t packets) {
+  if (packets != heard_packets_) return Next::wait;
+  if (last_wait_ - silent_since_ >= kLostAfter) return Next::give_up;
+  return std::exchange(was_asked_, true) ? Next::wait : Next::ask;
+}
+
 void Session::on_silence() {
-  if (packets() != heard_packets_) return;
-  if (last_wait_ - silent_since_ >= kLostAfter) {
+  const auto next = silence_.next(packets());
+  if (next == ServerSilence::Next::give_up) {
     is_silent_ = true;
     throw HostError(
         Failure::connection_lost,
         fmt::format("the connection was lost: no sign of life for {} s", kLostAfter.count()));
   }
-  if (std::exchange(was_asked_, true)) return;
+  if (next == ServerSilence::Next::wait) return;
   // The first call may only take in that the server refused the last question, as servers do.
   ssh_send_keepalive(handle_.get());
   ssh_send_keepalive(handle_.get());
@@ -290,16 +300,7 @@ HostError Session::not_let_in(const std::vector<std::string>& tried) const {
             fmt::format("user {} was not let in; tried {}", endpoint_.user, list),
             "is this the right user, and is your public key in the host's ~/.ssh/authorized_keys?"};
   }
-  std::string reason = last_error();
-  const std::string_view mark = "Received SSH_MSG_DISCONNECT: 2:";  // libssh's words before it
-  if (reason.starts_with(mark)) reason.erase(0, mark.size());
-  const bool were_too_many = reason.find("Too many authentication failures") != reason.npos;
-  return {Failure::not_authenticated,
-          fmt::format("user {} was not let in: the server ended the log-in: {}; tried {}",
-                      endpoint_.user, reason, list),
-          were_too_many ? "the server allows only a few keys: name the right one by "
-                          "IdentityFile, with IdentitiesOnly yes, in ~/.ssh/config"
-                        : ""};
+  return ended_log_in(endpoint_.user, last_error(), list);
 }
 
 asio::awaitable<void> Session::authenticate(IdentityCache& identities, Deadline deadline) {

@@ -27,6 +27,27 @@ namespace dtool::ssh {
 /// The setting that libssh cannot carry, though `ssh` does; or empty.
 std::string refused_by_libssh(const Endpoint& endpoint);
 
+/// The error for a login that the server ended. `reason` is libssh's, `tried` a list.
+HostError ended_log_in(const std::string& user, std::string reason, const std::string& tried);
+
+/// When a server that something waits for is asked for a sign of life, and when it counts as lost.
+class ServerSilence {
+ public:
+  enum class Next { wait, ask, give_up };
+
+  /// A wait begins, and so many packets came so far. Returns until when it may last.
+  Deadline wait_begins(std::uint64_t packets, Clock::time_point now);
+  void wait_ended(Clock::time_point now) { last_wait_ = now; }
+  /// What to do after a wait that lasted until then.
+  Next next(std::uint64_t packets);
+
+ private:
+  bool was_asked_ = false;           ///< since silent_since_
+  std::uint64_t heard_packets_ = 0;  ///< up to silent_since_
+  Clock::time_point silent_since_;
+  Clock::time_point last_wait_;
+};
+
 class Session {
  public:
   /// Takes ownership of `socket`, on which the server's greeting arrives.
@@ -104,7 +125,6 @@ class Session {
   const Endpoint& endpoint() const { return endpoint_; }
 
  private:
-  Deadline end_of_patience();
   void on_silence();
   asio::awaitable<bool> try_key(ssh_key key, Deadline deadline);
   asio::awaitable<bool> try_agent(AgentOffer offer, std::vector<std::string>& tried,
@@ -120,12 +140,9 @@ class Session {
   ssh_counter_struct received_{};
   std::uint64_t shared_packets_ = 0;
   bool is_watched_ = false;
-  bool is_partly_in_ = false;        ///< the server took a key, and wants more
-  bool is_silent_ = false;           ///< silent for so long that it counts as lost
-  bool was_asked_ = false;           ///< since silent_since_
-  std::uint64_t heard_packets_ = 0;  ///< up to silent_since_
-  Clock::time_point silent_since_;
-  Clock::time_point last_wait_;
+  bool is_partly_in_ = false;  ///< the server took a key, and wants more
+  bool is_silent_ = false;     ///< silent for so long that it counts as lost
+  ServerSilence silence_;
   OwnedFd socket_;
   OwnedFd copy_;  ///< libssh's
   ino_t socket_inode_;

@@ -119,10 +119,11 @@ asio::awaitable<int> try_connect(Reactor& reactor, const addrinfo* address, int 
 
 bool peer_has_ended(int fd) {
   pollfd state{fd, POLLRDHUP, 0};
-  return ::poll(&state, 1, 0) > 0 && (state.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+  return ::poll(&state, 1, 0) > 0;
 }
 
-/// Names no address: the same error of many hosts is shown once.
+}  // namespace
+
 HostError connect_error(std::uint16_t port, int error) {
   // mpirun and horovodrun take `h1:4` for four processes.
   constexpr std::uint16_t kMostProcesses = 64;
@@ -144,8 +145,6 @@ HostError connect_error(std::uint16_t port, int error) {
   return {Failure::unreachable,
           fmt::format("cannot connect to port {}: {}", port, std::strerror(error)), hint};
 }
-
-}  // namespace
 
 asio::awaitable<OwnedFd> connect_tcp(Reactor& reactor, std::string address, std::uint16_t port,
                                      Deadline deadline, AddressFamily family) {
@@ -177,7 +176,7 @@ asio::awaitable<Greeting> await_greeting(Reactor& reactor, int fd, Deadline dead
   for (;;) {
     const ssize_t count = ::recv(fd, bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
     if (count == 0) co_return Greeting::dropped;
-    if (count < 0 && errno != EAGAIN && errno != EINTR) co_return Greeting::dropped;
+    if (count < 0 && errno != EAGAIN) co_return Greeting::dropped;
     if (count > 0) {
       const std::string_view text(bytes.data(), static_cast<std::size_t>(count));
       // RFC 4253 §4.2: other lines may come before the greeting. OpenSSH beyond its MaxStartups

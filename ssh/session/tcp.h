@@ -7,6 +7,7 @@
 #include <string>
 
 #include "ssh/config/client_config.h"
+#include "ssh/host_error.h"
 #include "ssh/machine/reactor.h"
 
 namespace dtool::ssh {
@@ -16,6 +17,10 @@ namespace dtool::ssh {
 /// minute. Throws HostError: unreachable or connect_timed_out.
 asio::awaitable<OwnedFd> connect_tcp(Reactor& reactor, std::string address, std::uint16_t port,
                                      Deadline deadline, AddressFamily family = AddressFamily::any);
+
+/// The error for a connection to that port that failed with `error`, an errno value. It names no
+/// address: the same error of many hosts is shown once.
+HostError connect_error(std::uint16_t port, int error);
 
 enum class Greeting { came, dropped };
 

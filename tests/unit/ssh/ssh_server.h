@@ -38,6 +38,7 @@ struct ServerRules {
   int most_refusals = 100;             ///< after so many refused keys it hangs up
   int refused_sessions = 0;            ///< so many requests for a session are refused first
   bool forwards = true;                ///< whether it is a jump host, to places on loopback
+  bool answers_forwards = true;        ///< whether it says yes or no to one
   bool runs_scripts = true;            ///< whether it begins scripts
 };
 
@@ -46,6 +47,7 @@ struct ServerRules {
 ///   fill N                    N bytes of output
 ///   count                     reads to the end of input, and says the number of bytes
 ///   exit N, die SIGNAL        the end
+///   status N                  the exit code, and the output stays open
 ///   vanish                    the end without an exit code
 ///   drop                      the server hangs up
 ///   hang                      goes on after a signal KILL, or a script
@@ -204,6 +206,7 @@ class SshServer {
     const int port = ::ssh_message_channel_request_open_destination_port(message);
     note(fmt::format("forward {}:{}", ::ssh_message_channel_request_open_destination(message),
                      port));
+    if (!rules_.answers_forwards) return true;
     if (!rules_.forwards) return false;
     ssh::OwnedFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_in address{};
@@ -245,6 +248,11 @@ class SshServer {
     const bool is_script = line.starts_with("exec bash");
     if (line == "refuse" || (is_script && !rules_.runs_scripts)) return 1;
     if (is_script) line = "script";
+    const std::string mark = "printf 'dtool-command-begins\\n' && ";  // a log-in shell greets first
+    if (line.starts_with(mark)) {
+      line.erase(0, mark.size());
+      command.steps = {"say welcome", "say dtool-command-begins"};
+    }
     for (std::size_t end; !line.empty(); line.erase(0, end + 2)) {
       end = std::min(line.find("; "), line.size());
       command.steps.push_back(line.substr(0, end));
@@ -277,6 +285,8 @@ class SshServer {
     } else if (verb == "exit") {
       ::ssh_channel_request_send_exit_status(channel, std::stoi(rest));
       end(channel);
+    } else if (verb == "status") {
+      ::ssh_channel_request_send_exit_status(channel, std::stoi(rest));
     } else if (verb == "die") {
       ::ssh_channel_request_send_exit_signal(channel, rest.c_str(), 0, "", "");
       end(channel);

@@ -110,6 +110,50 @@ TEST_F(BehindAJumpHost, AJumpHostThatCannotBeReachedFailsAllBehindIt) {
     EXPECT_EQ(failure, Failure::unreachable);
     EXPECT_TRUE(text.starts_with("jump host ann@127.0.0.1:1: cannot connect to port 1")) << text;
   }
+  EXPECT_TRUE(connector_->jump_sessions({name_}).empty());
+}
+
+TEST_F(BehindAJumpHost, HostsThatAreReachedAtOnceWaitForItsOneLogIn) {
+  begin();
+  int left = 2;
+  for (const std::string host : {"gpu1", "gpu2"}) {
+    asio::co_spawn(log_in_.reactor().context(), connector_->log_in(parse_host(host)),
+                   [&](std::exception_ptr error, std::unique_ptr<Session> session) {
+                     EXPECT_FALSE(error);
+                     EXPECT_NE(session, nullptr);
+                     if (--left == 0) log_in_.reactor().context().stop();
+                   });
+  }
+  log_in_.reactor().context().restart();
+  log_in_.reactor().context().run();
+  EXPECT_EQ(times("key"), 1);
+  EXPECT_EQ(times("forward"), 2);
+}
+
+TEST_F(BehindAJumpHost, AJumpHostThatFailsAfterItsSessionWasLostIsTriedOnceMore) {
+  begin();
+  log_in("gpu1");
+  Session& jump = *connector_->jump_sessions({name_}).front();
+  const std::string known = log_in_.folder().read("known_hosts");
+  log_in_.folder().write("known_hosts", tests::LogIn::line_of(*target_));
+  jump.shut_down();
+  jump.cut();
+  EXPECT_EQ(error("gpu1").first, Failure::host_key_unknown);
+  log_in_.folder().write("known_hosts", known);
+  EXPECT_EQ(error("gpu1"), std::pair(Failure::none, std::string()));
+}
+
+TEST_F(BehindAJumpHost, AJumpHostThatDoesNotAnswerIsNotWaitedForBeyondTheHostsOwnLimit) {
+  rules_.answers_forwards = false;
+  begin();
+  connector_ = std::make_unique<Connector>(
+      log_in_.reactor(), log_in_.options(*target_, "IdentityFile " + log_in_.at("key").string() +
+                                                       "\nMatch originalhost gpu*\nProxyJump " +
+                                                       name_ + "\nConnectTimeout 1\nMatch all\n"));
+  EXPECT_EQ(error("gpu1"), std::pair(Failure::connect_timed_out,
+                                     "jump host " + name_ +
+                                         " does not answer\nhint: --connect_timeout sets how "
+                                         "long dtool waits"));
 }
 
 /// Hangs up on each client before its greeting.
@@ -145,6 +189,27 @@ class RudeServer {
   std::atomic<int> clients_ = 0;
   std::thread thread_;
 };
+
+TEST(UsualPause, DoublesUpToThreeSeconds) {
+  using std::chrono::milliseconds;
+  EXPECT_EQ(usual_pause_before(2), milliseconds(100));
+  EXPECT_EQ(usual_pause_before(3), milliseconds(200));
+  EXPECT_EQ(usual_pause_before(6), milliseconds(1600));
+  EXPECT_EQ(usual_pause_before(7), milliseconds(3200));
+  EXPECT_EQ(usual_pause_before(8), milliseconds(3200));
+}
+
+TEST(Greeting, OfAHostThatNeedsTheSshProgramIsNotAskedFor) {
+  const tests::TemporaryFolder folder;
+  Reactor reactor;
+  ConnectOptions options;
+  options.config_file =
+      folder.write("config", "HostName 127.0.0.1\nPort 1\nProxyCommand nc %h %p\n");
+  Connector connector(reactor, options);
+  const std::string text =
+      error_of([&] { run_in(reactor, connector.greet(parse_host("gpu1"))); }).second;
+  EXPECT_TRUE(text.starts_with("the SSH configuration asks for ")) << text;
+}
 
 TEST(Greeting, OfAServerThatHangsUpIsAskedForSomeTimes) {
   const RudeServer server;

@@ -11,6 +11,7 @@
 
 #include "ssh/script.h"
 #include "ssh/scripts.h"
+#include "ssh/session/tcp.h"
 #include "tests/unit/ssh/login.h"
 
 namespace dtool::ssh {
@@ -69,6 +70,8 @@ TEST_F(Commands, OutputAndExitCodeArrive) {
   EXPECT_EQ(run("complain only; exit 0"), 0);
   EXPECT_EQ(out_ + err_, "only\n");
   EXPECT_EQ(heard("session"), 2);
+  EXPECT_EQ(run("fill 1; exit 0"), 0);
+  EXPECT_EQ(out_, "x");
   EXPECT_TRUE(connection().is_usable());
 }
 
@@ -118,7 +121,33 @@ TEST_F(Commands, ACommandMayEndBeforeItsInput) {
   const OwnedFd end(in[0]), begin(in[1]);
   CommandStreams streams;
   streams.input_fd = in[0];
-  EXPECT_EQ(run("exit 4", std::move(streams)), 4);
+  EXPECT_EQ(run("exit 4", std::move(streams), std::chrono::hours(1)), 4);
+}
+
+TEST_F(Commands, InputArrivesWholeThoughKeysAreExchangedAnewMeanwhile) {
+  server_ = std::make_unique<tests::SshServer>(rules_);
+  Reactor& reactor = log_in_.reactor();
+  const Deadline deadline = after(std::chrono::seconds(60));
+  Endpoint endpoint;
+  endpoint.user = "ann";
+  endpoint.key_name = "gpu1";
+  endpoint.identity_files = {log_in_.at("key")};
+  KnownHosts known_hosts;
+  auto session = std::make_unique<Session>(
+      reactor, endpoint,
+      run_in(reactor, connect_tcp(reactor, "127.0.0.1", static_cast<std::uint16_t>(server_->port()),
+                                  deadline)),
+      known_hosts);
+  const std::uint64_t limit = 1'000'000;
+  ASSERT_EQ(::ssh_options_set(session->handle(), SSH_OPTIONS_REKEY_DATA, &limit), SSH_OK);
+  run_in(reactor, session->exchange_keys(deadline));
+  IdentityCache identities;
+  run_in(reactor, session->authenticate(identities, deadline));
+  connection_ = std::make_unique<SshConnection>(reactor, std::move(session));
+  CommandStreams streams;
+  streams.input = std::string(3'500'000, 'y');
+  EXPECT_EQ(run("count; exit 0", streams), 0);
+  EXPECT_EQ(out_, "3500000\n");
 }
 
 TEST_F(Commands, MuchOutputArrivesWhole) {
@@ -131,9 +160,12 @@ TEST_F(Commands, TheOutputOfALogInShellIsLeftOutIfAsked) {
   const std::string line = behind_mark("x");
   CommandStreams streams;
   streams.shell_output = ShellOutput::leave_out;
-  EXPECT_EQ(run("x", streams), 0);  // no mark comes, and so no output
+  EXPECT_EQ(run("x", streams), 0);
   EXPECT_EQ(heard("exec " + line), 1);
   EXPECT_EQ(out_, "");
+  EXPECT_EQ(run("complain bad; say good; exit 2", streams), 2);
+  EXPECT_EQ(out_, "good\n");
+  EXPECT_EQ(err_, "bad\n");
   EXPECT_EQ(run("say greeting; " + mark), 0);
   EXPECT_EQ(out_, "greeting\ndtool-command-begins\nmine\n");
 }
@@ -186,7 +218,15 @@ TEST_F(Commands, ALostConnectionIsTold) {
   EXPECT_EQ(failure, Failure::connection_lost);
   EXPECT_TRUE(text.starts_with("the connection was lost")) << text;
   EXPECT_FALSE(connection().is_usable());
-  EXPECT_EQ(error("exit 0").first, Failure::connection_lost);
+  const auto next = error("exit 0");
+  EXPECT_EQ(next.first, Failure::connection_lost);
+  EXPECT_TRUE(next.second.starts_with("the connection was lost")) << next.second;
+}
+
+TEST_F(Commands, AnExitCodeCountsThoughTheOutputStaysOpenUntilTheDeadline) {
+  EXPECT_EQ(run("say early; status 3; say late; hang", {}, std::chrono::milliseconds(300)), 3);
+  EXPECT_EQ(out_, "early\nlate\n");
+  EXPECT_EQ(heard("signal TERM"), 0);
 }
 
 TEST_F(Commands, ACommandBeyondItsDeadlineIsToldToEndAndHeardOut) {

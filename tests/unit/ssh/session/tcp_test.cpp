@@ -10,8 +10,10 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <atomic>
 #include <cerrno>
 #include <string>
+#include <thread>
 
 #include "ssh/host_error.h"
 #include "ssh/machine/fd_bytes.h"
@@ -27,7 +29,7 @@ using tests::run_in;
 /// keeps silent.
 class Server {
  public:
-  enum class Then { hang_up, keep_silent };
+  enum class Then { hang_up, reset, keep_silent };
 
   explicit Server(Reactor& reactor) : reactor_(reactor) {
     listener_ = OwnedFd(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
@@ -55,7 +57,11 @@ class Server {
       const std::string_view view = text;
       co_await write_all(reactor_, connection_.get(), view, kNoDeadline);
     }
-    if (then == Then::hang_up) connection_.reset();
+    if (then == Then::reset) {
+      const linger at_once{1, 0};
+      ::setsockopt(connection_.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    }
+    if (then != Then::keep_silent) connection_.reset();
   }
 
  private:
@@ -103,7 +109,11 @@ class DeadPlace {
   std::vector<OwnedFd> waiting_;
 };
 
-constexpr const char* kDeadFirst = "dead-first.invalid";  ///< has two addresses: getaddrinfo, below
+// What getaddrinfo, below, knows of.
+constexpr const char* kDeadFirst = "dead-first.invalid";  ///< has two addresses
+constexpr const char* kSlow = "slow.invalid";             ///< is not looked up before slow_may_end
+std::atomic<bool> slow_may_end = false;
+std::atomic<int> look_ups = 0;  ///< of names
 
 constexpr auto kLong = std::chrono::seconds(30);
 
@@ -169,6 +179,10 @@ TEST_F(Tcp, ALongTextBeforeTheGreetingIsLeftToTheSshLibrary) {
 
 TEST_F(Tcp, AServerThatClosesAtOnceHasDroppedTheConnection) {
   EXPECT_EQ(greeting({}, Server::Then::hang_up), Greeting::dropped);
+}
+
+TEST_F(Tcp, AServerThatResetsTheConnectionHasDroppedIt) {
+  EXPECT_EQ(greeting({""}, Server::Then::reset), Greeting::dropped);
 }
 
 TEST_F(Tcp, AServerBeyondItsMaxStartupsHasDroppedTheConnection) {
@@ -283,6 +297,52 @@ TEST_F(Tcp, AGreetingIsLookedForInTheFirst256Bytes) {
                HostError);
 }
 
+TEST_F(Tcp, AnAddressIsNotLookedUpAsANameIs) {
+  const int before = look_ups;
+  EXPECT_EQ(failure_of(connect_tcp(reactor, "127.0.0.1", server.port(), after(kLong))),
+            Failure::none);
+  EXPECT_EQ(look_ups, before);
+  EXPECT_EQ(failure_of(connect_tcp(reactor, "localhost", server.port(), after(kLong))),
+            Failure::none);
+  EXPECT_EQ(look_ups, before + 1);
+}
+
+TEST_F(Tcp, ANameThatIsNotResolvedIsNotWaitedForBeyondTheDeadline) {
+  slow_may_end = false;
+  EXPECT_EQ(failure_of(connect_tcp(reactor, kSlow, server.port(), after(milliseconds(20)))),
+            Failure::connect_timed_out);
+  EXPECT_EQ(message, "the name slow.invalid was not resolved in time");
+  slow_may_end = true;
+}
+
+TEST_F(Tcp, ANameThatIsResolvedLateIsWaitedForWithinTheDeadline) {
+  slow_may_end = false;
+  asio::steady_timer later(reactor.context(), milliseconds(20));
+  later.async_wait([](boost::system::error_code) { slow_may_end = true; });
+  EXPECT_EQ(failure_of(connect_tcp(reactor, kSlow, server.port(), after(kLong))), Failure::none)
+      << message;
+}
+
+TEST(ConnectError, HasAHintThatFitsIt) {
+  const auto hint = [](int error, std::uint16_t port = 2222) {
+    const HostError told = connect_error(port, error);
+    EXPECT_EQ(told.failure(),
+              error == ETIMEDOUT ? Failure::connect_timed_out : Failure::unreachable);
+    return told.hint().substr(0, told.hint().find(','));
+  };
+  EXPECT_EQ(hint(ECONNREFUSED), "is an SSH server running there");
+  EXPECT_EQ(hint(EHOSTUNREACH), "is the host up");
+  EXPECT_EQ(hint(ENETUNREACH), "is the host up");
+  EXPECT_EQ(hint(EACCES), "");
+  EXPECT_EQ(hint(ETIMEDOUT).substr(0, 38), "is the host up and its SSH port open? ");
+  EXPECT_EQ(hint(ECONNREFUSED, 22), "is an SSH server running there");
+  EXPECT_EQ(hint(ETIMEDOUT, 64),
+            "what follows ':' is the port here; 64 processes a host are "
+            "--nproc_per_node 64");
+  EXPECT_STREQ(connect_error(4, ETIMEDOUT).what(),
+               "cannot connect to port 4: Connection timed out");
+}
+
 TEST_F(Tcp, ANameThatNobodyKnowsIsUnreachable) {
   const Deadline deadline = after(kLong);
   const Failure failure = failure_of(connect_tcp(reactor, "no-such-host.invalid", 22, deadline));
@@ -294,14 +354,19 @@ TEST_F(Tcp, ANameThatNobodyKnowsIsUnreachable) {
 }  // namespace
 }  // namespace dtool::ssh
 
-/// The system's, which knows one name more.
+/// The system's, which knows two names more.
 extern "C" int getaddrinfo(const char* name, const char* port, const addrinfo* hints,
                            addrinfo** found) {
   static const auto real =
       reinterpret_cast<decltype(&getaddrinfo)>(::dlsym(RTLD_NEXT, "getaddrinfo"));
   const bool is_numeric = hints != nullptr && (hints->ai_flags & AI_NUMERICHOST) != 0;
-  if (name == nullptr || is_numeric || std::string_view(name) != dtool::ssh::kDeadFirst)
-    return real(name, port, hints, found);
+  const std::string_view asked = name == nullptr || is_numeric ? "" : name;
+  if (!asked.empty()) ++dtool::ssh::look_ups;
+  if (asked == dtool::ssh::kSlow) {
+    while (!dtool::ssh::slow_may_end) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return real("127.0.0.1", port, hints, found);
+  }
+  if (asked != dtool::ssh::kDeadFirst) return real(name, port, hints, found);
   const int error = real("127.0.0.2", port, hints, found);
   return error != 0 ? error : real("127.0.0.1", port, hints, &(*found)->ai_next);
 }
