@@ -9,10 +9,12 @@
 #include <clocale>
 #include <cmath>
 #include <fstream>
+#include <limits>
 #include <set>
 
 #include "tests/unit/temporary_folder.h"
 #include "trainer/data/csv_data.h"
+#include "trainer/data/sampler.h"
 #include "trainer/settings/usage_error.h"
 
 using namespace dtool::trainer;
@@ -135,6 +137,7 @@ TEST(Csv, AHeaderThatIsAllNumbersOrARowOfNamesIsNotTakenForTheOther) {
             "t.csv:1: the header is all numbers | data.header = false reads the first row as "
             "numbers, too");
   EXPECT_EQ(csv_of("id,1990\n5,6\n").columns, (Names{"id", "1990"}));
+  EXPECT_EQ(csv_of("1st,2nd\n5,6\n").columns, (Names{"1st", "2nd"}));
   EXPECT_EQ(mistake_in("a,b\n5,6\n", kNoHeader),
             "t.csv:1: column '1': 'a' is not a number | data.header = true takes the first row for "
             "names");
@@ -177,6 +180,14 @@ TEST(Csv, EveryMistakeIsNamedWithItsPlace) {
             "t.csv:2: column '1': '3,5' is not a number | decimals are written with a point");
   EXPECT_EQ(mistake_in("a,b\n1, 2\n"),
             "t.csv:2: column 'b': ' 2' is not a number | blanks belong to a cell: remove them");
+  EXPECT_EQ(mistake_in("a,b\n1,2 \n"),
+            "t.csv:2: column 'b': '2 ' is not a number | blanks belong to a cell: remove them");
+  EXPECT_EQ(mistake_in("a,b\n1,2e\n"), "t.csv:2: column 'b': '2e' is not a number");
+  EXPECT_EQ(mistake_in("1;2\nx,5;4\n", {';', Header::absent}),
+            "t.csv:2: column '1': 'x,5' is not a number");
+  EXPECT_EQ(mistake_in("a,b\n1,1e999x\n"), "t.csv:2: column 'b': '1e999x' is not a number");
+  EXPECT_EQ(mistake_in("a,b\n1,2,\"3\"x\n"),
+            "t.csv:2: column '3': after the closing quote comes more text");
   EXPECT_EQ(mistake_in("a,b\n\"3,4\n"), "t.csv:2: a quote that is never closed");
   EXPECT_EQ(mistake_in("a,b\n\"3\"x,4\n"),
             "t.csv:2: column 'a': after the closing quote comes more text");
@@ -195,6 +206,17 @@ TEST(Csv, EveryMistakeIsNamedWithItsPlace) {
               std::string::npos)
         << cell;
   }
+}
+
+TEST(Csv, AMessageShowsAsMuchOfACellAsItNeedsAndOnlyWhatCanBeShown) {
+  const std::string forty(40, 'x');
+  EXPECT_EQ(mistake_in("a\n" + forty + "\n"),
+            "t.csv:2: column 'a': '" + forty + "' is not a number");
+  EXPECT_EQ(mistake_in("a\n" + forty + "y\n"),
+            "t.csv:2: column 'a': '" + forty + "...' is not a number");
+  EXPECT_EQ(mistake_in("a\nx\ty z\x1f\n"),
+            "t.csv:2: column 'a': 'x?y z?' is not a number | data.separator is the character "
+            "between cells");
 }
 
 TEST(Csv, NumbersAreReadToTheLastBitInAnyLocale) {
@@ -235,7 +257,11 @@ TEST(Csv, AnotherTextAtTheSecondReadingIsRefused) {
                            };
                          },
                          {});
-    EXPECT_EQ(mistake_by([&] { content_of(table); }), was_changed("t.csv")) << other;
+    std::int64_t given = 0;
+    EXPECT_EQ(mistake_by([&] { table.read([&](const CsvRow&) { ++given; }); }),
+              was_changed("t.csv"))
+        << other;
+    EXPECT_LE(given, table.rows()) << "its user has room for so many";
   }
 }
 
@@ -295,6 +321,20 @@ TEST(CsvData, ColumnsThatAreNotThereAreNamed) {
   EXPECT_EQ(refused({.inputs = {"zebra"}}),
             "data.inputs: t.csv has no column 'zebra' | its columns are height, weight, age");
   EXPECT_EQ(refused({.inputs = {"age"}}), "data.inputs: column 'age' is a target");
+  EXPECT_EQ(mistake_by([] { sets_of("height\n1\n2\n", {}, TargetKind::values); }),
+            "t.csv: has 1 column, which leaves no input");
+  const std::string eight = "1,2,3,4,5,6,7,8\n";
+  const auto in_table = [&](const std::string& names, const std::string& row) {
+    return mistake_by(
+        [&] { sets_of(names + "\n" + row, {.inputs = {"hight"}}, TargetKind::values); });
+  };
+  EXPECT_EQ(
+      in_table("height,b,c,d,e,f,g,h", eight),
+      "data.inputs: t.csv has no column 'hight' | its columns are height, b, c, d, e, f, g, h");
+  EXPECT_EQ(in_table("height,b,c,d,e,f,g,h,i", "0," + eight),
+            "data.inputs: t.csv has no column 'hight' | did you mean 'height'?");
+  EXPECT_EQ(in_table("a,b,c,d,e,f,g,h,i", "0," + eight),
+            "data.inputs: t.csv has no column 'hight'");
   EXPECT_EQ(refused({.inputs = {"height", "height"}}),
             "data.inputs: column 'height' is named twice");
   EXPECT_EQ(refused({.targets = {"height", "age"}}, TargetKind::classes),
@@ -319,8 +359,22 @@ TEST(CsvData, ClassesAreWholeNumbersFromZero) {
   }
 }
 
+TEST(CsvData, TheHighestClassIsOneLessThanAMillionAndABit) {
+  const auto sets = [](const char* highest) {
+    return make_csv_sets(table_of(std::string("a,b\n1,") + highest + "\n"),
+                         parse_csv("test.csv", "a,b\n1,0\n", {}), {}, TargetKind::classes);
+  };
+  EXPECT_EQ(sets("1048575").classes, 1048576);
+  EXPECT_EQ(mistake_by([&] { sets("1048576"); }),
+            "t.csv:2: column 'b': 1048576 is not a class: they are whole numbers from 0 to 1048575 "
+            "| numbers to predict are for workload = \"regression\"");
+}
+
 TEST(CsvData, ATestRowOfAClassThatTrainingNeverSawIsNamed) {
   const auto train = table_of("a,b\n1,0\n2,1\n");
+  const auto first = parse_csv("test.csv", "a,b\n1,7\n2,1\n", {});
+  EXPECT_EQ(mistake_by([&] { make_csv_sets(train, first, {}, TargetKind::classes); }),
+            "test.csv:2: column 'b': class 7 is in the test, but no training row is above 1");
   const auto test = parse_csv("test.csv", "a,b\n1,0\n2,2\n", {});
   EXPECT_EQ(mistake_by([&] { make_csv_sets(train, test, {}, TargetKind::classes); }),
             "test.csv:3: column 'b': class 2 is in the test, but no training row is above 1");
@@ -329,14 +383,14 @@ TEST(CsvData, ATestRowOfAClassThatTrainingNeverSawIsNamed) {
 TEST(CsvData, ADrawnTestRowOfAClassThatTrainingNeverSawIsNamedToo) {
   std::string text = "a,b\n";
   for (int i = 0; i < 20; ++i)
-    text += "1," + std::to_string(i) + "\n";  // the highest is drawn or not
+    text += "1," + std::to_string(19 - i) + "\n";  // the highest is drawn or not
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     const auto mistake = mistake_by(
         [&] { sets_of(text, {.test_share = .3, .split_seed = seed}, TargetKind::classes); });
     if (mistake == "no mistake") continue;
     const auto line = std::stoi(mistake.substr(6));
     EXPECT_TRUE(mistake.starts_with("t.csv:" + std::to_string(line) + ": column 'b': class " +
-                                    std::to_string(line - 2) + " is in the test, but no "))
+                                    std::to_string(21 - line) + " is in the test, but no "))
         << mistake;
     return;
   }
@@ -368,6 +422,10 @@ TEST(CsvData, TheDrawnTestIsItsShareEachRowOnceAndTheSameForASeed) {
   }
   EXPECT_EQ(seen.size(), 100u);
   EXPECT_EQ(draw(7).test.inputs, sets.test.inputs);
+  std::set<float> drawn;
+  for (std::size_t i = 0; i < sets.test.inputs.size(); i += 2) drawn.insert(sets.test.inputs[i]);
+  const auto order = training_order(100, 0, 1, 7, 0);
+  EXPECT_EQ(drawn, std::set<float>(order.begin(), order.begin() + 20));
   EXPECT_NE(draw(8).test.inputs, sets.test.inputs);
   EXPECT_EQ(sets_of("a,b\n1,2\n3,4\n", {.test_share = .01}, TargetKind::values).test.rows, 1);
   EXPECT_EQ(sets_of("a,b\n1,2\n3,4\n", {.test_share = .99}, TargetKind::values).train.rows, 1);
@@ -392,6 +450,25 @@ TEST(CsvData, StandardisedInputsHaveMeanZeroAndDeviationOneOverTheTrainingRows) 
   EXPECT_EQ(sets.train.values, (std::pmr::vector<float>{1, 2, 3}));
 }
 
+TEST(CsvData, SmallNumbersAreStandardisedAsLargeOnesAreAndDrawnTestRowsDoNotCount) {
+  const auto tiny = make_csv_sets(table_of("a,b\n1e-20,1\n3e-20,2\n"),
+                                  parse_csv("test.csv", "a,b\n1e-20,1\n", {}),
+                                  {.standardise = Standardise::yes}, TargetKind::values);
+  EXPECT_DOUBLE_EQ(tiny.means[0], 2e-20);
+  EXPECT_DOUBLE_EQ(tiny.deviations[0], 1e-20);
+  EXPECT_EQ(tiny.train.inputs, (std::pmr::vector<float>{-1, 1}));
+  const auto drawn = sets_of(hundred_rows(), {.test_share = .5, .standardise = Standardise::yes},
+                             TargetKind::none);
+  double sum = 0;
+  double squares = 0;
+  for (std::size_t i = 0; i < drawn.train.inputs.size(); i += 3) {
+    sum += drawn.train.inputs[i];
+    squares += std::pow(drawn.train.inputs[i], 2);
+  }
+  EXPECT_NEAR(sum / 50, 0, 1e-5);
+  EXPECT_NEAR(squares / 50, 1, 1e-5);
+}
+
 TEST(CsvData, NoMemoryIsTakenThatIsNotFilled) {
   for (const auto kind : {TargetKind::classes, TargetKind::values}) {
     const auto sets = sets_of(hundred_rows(), {.test_share = .33}, kind);
@@ -408,4 +485,7 @@ TEST(CsvData, ANumberTooLargeForAFloatIsNamed) {
               sets_of("a,b\n1,2\n1e300,4\n2,3\n", {.test_share = .3}, TargetKind::values);
             }),
             "t.csv:3: column 'a': 1e+300 is too large to compute with");
+  const auto largest = sets_of("a,b\n3.4028234663852886e38,2\n-3.4028234663852886e38,4\n",
+                               {.test_share = .5}, TargetKind::values);
+  EXPECT_EQ(std::abs(largest.test.inputs[0]), std::numeric_limits<float>::max());
 }

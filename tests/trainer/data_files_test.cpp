@@ -6,16 +6,19 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <zlib.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <map>
 #include <thread>
 
 #include "tests/trainer/own_folder.h"
+#include "tests/unit/disk_steps.h"
 #include "trainer/data/curl.h"
 #include "trainer/data/expand_path.h"
 #include "trainer/data/folder_lock.h"
@@ -23,6 +26,7 @@
 
 using namespace dtool::trainer;
 namespace fs = std::filesystem;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -116,6 +120,7 @@ TEST_F(DataFiles, AGzipFileThatIsCutShortOrDamagedHasNoContent) {
   EXPECT_ANY_THROW(sha256_of(write("damaged.gz", damaged), Counted::content));
   EXPECT_ANY_THROW(sha256_of(folder_ / "nowhere", Counted::content));
   EXPECT_ANY_THROW(sha256_of(folder_ / "nowhere", Counted::bytes));
+  EXPECT_ANY_THROW(sha256_of(folder_, Counted::bytes)) << "a folder has no bytes";
 }
 
 TEST(ExpandPath, HomeAndVariablesAreReplaced) {
@@ -133,8 +138,12 @@ TEST(ExpandPath, AVariableThatIsNotSetIsNamed) {
             "data.path '$SLURM_TMPDIR/x': the environment variable SLURM_TMPDIR is not set");
   EXPECT_EQ(mistake([] { expand("${EMPTY}/x"); }),
             "data.path '${EMPTY}/x': the environment variable EMPTY is empty");
-  for (const char* text : {"$", "a/$/b", "${}", "${TMPDIR", "${TMP-x}", "~other/x"}) {
-    EXPECT_THROW(expand(text), UsageError) << text;
+  for (const char* text : {"$", "a/$/b", "${}", "${TMPDIR", "${TMPDIR-x}", "~o", "~other/x"}) {
+    const std::string said = mistake([&] { expand(text); });
+    const std::string why = text[0] == '~'                 ? "another user's home"
+                            : std::string(text).size() > 5 ? "a ${ without its }"
+                                                           : "a $ without a variable's name";
+    EXPECT_EQ(said, "data.path '" + std::string(text) + "': " + why);
   }
 }
 
@@ -160,7 +169,6 @@ TEST_F(DataFiles, ALockIsHeldUntilItsHolderIsGoneHoweverItEnds) {
 }
 
 TEST_F(DataFiles, AHolderThatGivesNoSignOfLifeIsNotWaitedForForEver) {
-  using namespace std::chrono_literals;
   int ready[2];
   ASSERT_EQ(pipe(ready), 0);
   const pid_t child = fork();
@@ -178,6 +186,36 @@ TEST_F(DataFiles, AHolderThatGivesNoSignOfLifeIsNotWaitedForForEver) {
   EXPECT_NE(said.find("has given no sign of life"), std::string::npos) << said;
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
+}
+
+TEST(LastSign, AHolderIsSilentForAsLongAsItsFileIsUntouched) {
+  const LastSign::Clock::time_point begin{};
+  LastSign last({5, 7}, begin);
+  EXPECT_EQ(last.silence({5, 7}, begin), 0s);
+  EXPECT_EQ(last.silence({5, 7}, begin + 3s), 3s);
+  EXPECT_EQ(last.silence({5, 7}, begin + 9s), 9s);
+  EXPECT_EQ(last.silence({5, 8}, begin + 10s), 0s) << "another nanosecond";
+  EXPECT_EQ(last.silence({5, 8}, begin + 14s), 4s);
+  EXPECT_EQ(last.silence({4, 8}, begin + 15s), 0s) << "another second, though an earlier one";
+  EXPECT_EQ(last.silence({4, 8}, begin + 16s), 1s);
+}
+
+TEST_F(DataFiles, AHolderTouchesItsFileAgainAndAgain) {
+  const FolderLock lock(folder_, [](auto) {}, {1min, 1ms});
+  const auto file = folder_ / ".dtool-lock";
+  for (int beat = 0; beat < 3; ++beat) {
+    const fs::file_time_type old{};
+    fs::last_write_time(file, old);
+    while (fs::last_write_time(file) == old) std::this_thread::yield();
+  }
+}
+
+TEST_F(DataFiles, ALockFileHasNothingButTheNameOfItsHolderWhoseEndIsNotWaitedFor) {
+  const auto file = write(".dtool-lock", std::string(400, 'x'));
+  const FolderLock lock(folder_, [](auto) {}, {1min, 1h});
+  char host[256] = "";
+  gethostname(host, sizeof host);
+  EXPECT_EQ(read(file), "process " + std::to_string(getpid()) + " on " + host);
 }
 
 TEST_F(DataFiles, AFolderThatCannotBeWrittenIsNamed) {
@@ -203,6 +241,50 @@ TEST_F(DataFiles, ATransferGoesOnWhereTheFileEndsAndTellsHowFarItIs) {
   EXPECT_EQ(read(folder_ / "here"), "abcdef");
   EXPECT_EQ(most, 6);
   EXPECT_EQ(whole, 6);
+}
+
+TEST_F(DataFiles, ATransferFromTheBeginningMakesAFileForEverybodyAndClosesIt) {
+  write("served", "abcdef");
+  const CurlRequest request{"file://" + (folder_ / "served").string(), folder_ / "here", 5s};
+  const int next = dup(STDERR_FILENO);
+  close(next);
+  std::int64_t last = 0;
+  const mode_t before = umask(022);
+  EXPECT_EQ(run_curl(request, [&](std::int64_t here, auto) { return (last = here) >= 0; }).code, 0);
+  umask(before);
+  EXPECT_EQ(last, 6);
+  EXPECT_EQ(fs::status(folder_ / "here").permissions(), static_cast<fs::perms>(0644));
+  const int now = dup(STDERR_FILENO);
+  close(now);
+  EXPECT_EQ(now, next) << "a file stays open";
+}
+
+/// As schedulers start processes.
+TEST_F(DataFiles, FilesAreReadAndWrittenWhereStandardInputIsClosed) {
+  write("served", "abc");
+  const auto work = [&] {
+    close(STDIN_FILENO);
+    const CurlRequest request{"file://" + (folder_ / "served").string(), folder_ / "here", 5s};
+    run_curl(request, [](auto, auto) { return true; });
+    const bool is_read = sha256_of(folder_ / "here", Counted::content) == kSumOfAbc;
+    name_when_whole(folder_ / "here", folder_ / "named");
+    const FolderLock lock(folder_, [](auto) {});
+    _exit(is_read && read(folder_ / "named") == "abc" ? 0 : 1);
+  };
+  EXPECT_EXIT(work(), testing::ExitedWithCode(0), "");
+}
+
+TEST_F(DataFiles, AFileThatDoesNotReachTheDiskGetsNoName) {
+  write("part", "abc");
+  dtool::tests::DiskSteps steps;
+  steps.fail_flushes_of("part");
+  const int next = dup(STDERR_FILENO);
+  close(next);
+  EXPECT_THROW(name_when_whole(folder_ / "part", folder_ / "a"), std::system_error);
+  EXPECT_FALSE(fs::exists(folder_ / "a"));
+  const int now = dup(STDERR_FILENO);
+  close(now);
+  EXPECT_EQ(now, next) << "a file stays open";
 }
 
 TEST_F(DataFiles, ATransferThatFailsMakesNoFileAndSaysWhy) {
@@ -235,7 +317,7 @@ TEST(Download, WhatAnAttemptMeansDependsOnCurlAndServer) {
   for (const int status : {404, 403, 410, 401}) {
     EXPECT_EQ(judge_attempt(22, status), Verdict::next_mirror) << status;
   }
-  for (const int status : {500, 502, 503, 429, 408}) {
+  for (const int status : {500, 502, 503, 429, 425, 408}) {
     EXPECT_EQ(judge_attempt(22, status), Verdict::try_again) << status;
   }
   EXPECT_EQ(judge_attempt(22, 416), Verdict::from_the_start);
@@ -252,6 +334,9 @@ TEST(Download, WhatAnAttemptMeansDependsOnCurlAndServer) {
 TEST(Download, AnAddressIsTheMirrorsAndTheNameQuoted) {
   EXPECT_EQ(address_of("http://a/b", "x.gz"), "http://a/b/x.gz");
   EXPECT_EQ(address_of("http://a/b/", "my file#1?.csv"), "http://a/b/my%20file%231%3F.csv");
+  EXPECT_EQ(address_of("http://a", "az/AZ/09-._~"), "http://a/az/AZ/09-._~");
+  EXPECT_EQ(address_of("http://a", "`{@[/:\xe9"), "http://a/%60%7B%40%5B/%3A%E9")
+      << "the neighbours of letters and digits";
 }
 
 TEST_F(DataFiles, ADownloadThatEndedJustBeforeItsFileWasNamedIsNotFetchedAgain) {
@@ -290,6 +375,40 @@ TEST_F(DataFiles, AWholeFolderOfAnotherSetIsTakenAndABrokenOneNotFilled) {
   EXPECT_EQ(provide(files, place).size(), 2u);
 }
 
+TEST_F(DataFiles, AFileThatIsAlwaysComparedDoesNotKeepOthersFromBeingFetched) {
+  fs::create_directory(folder_ / "web");
+  write("web/b", "abc");
+  write("a", "mine");
+  const std::vector<DataFile> files = {{{"a", kSumOfAbc}, Compared::always},
+                                       {{"b", kSumOfAbc}, Compared::always}};
+  const DataPlace place{.path = folder_, .mirrors = {{"file://" + folder_.string() + "/web"}}};
+  EXPECT_TRUE(mistake([&] { provide(files, place); }).ends_with(std::string(", not ") + kSumOfAbc));
+  EXPECT_EQ(read(folder_ / "b"), "abc");
+}
+
+/// Another process was first, with another set.
+TEST_F(DataFiles, AFolderThatWasFilledMeanwhileIsTakenAsItIs) {
+  const auto file = write(".dtool-lock", "");
+  const int descriptor = open(file.c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(flock(descriptor, LOCK_EX), 0);
+  std::thread holder([&] {
+    std::this_thread::sleep_for(5ms);
+    write("a", "mine");
+    write("b", "mine");
+    flock(descriptor, LOCK_UN);
+  });
+  const std::vector<DataFile> files = {
+      {{"a", kSumOfAbc, Counted::content}, Compared::when_others_are_missing},
+      {{"b", kSumOfAbc, Counted::content}, Compared::when_others_are_missing}};
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(
+      mistake([&] { provide(files, {.path = folder_, .mirrors = {{"http://127.0.0.1:1"}}}); }),
+      "no mistake");
+  testing::internal::GetCapturedStdout();
+  holder.join();
+  close(descriptor);
+}
+
 TEST_F(DataFiles, WhatIsMissingIsNamed) {
   EXPECT_EQ(mistake([&] {
               provide({{{"a", ""}}}, {.path = folder_});
@@ -298,7 +417,6 @@ TEST_F(DataFiles, WhatIsMissingIsNamed) {
 }
 
 TEST_F(DataFiles, ACopyIsMadeOnceAndAgainWhenTheOriginalChanges) {
-  using namespace std::chrono_literals;
   write("a", "abc");
   const std::vector<DataFile> files = {{{"a", ""}}};
   const DataPlace place{.path = folder_, .copy_to = folder_ / "near/by"};
@@ -320,7 +438,6 @@ TEST_F(DataFiles, ACopyIsMadeOnceAndAgainWhenTheOriginalChanges) {
 }
 
 TEST_F(DataFiles, ALockWithoutANameIsHeldByAnotherProcess) {
-  using namespace std::chrono_literals;
   const auto file = write(".dtool-lock", "");
   const int descriptor = open(file.c_str(), O_RDWR | O_CLOEXEC);
   ASSERT_EQ(flock(descriptor, LOCK_EX), 0);
@@ -368,7 +485,6 @@ TEST_F(DataFiles, AFolderOrACopyThatCannotBeMadeIsNamed) {
 }
 
 TEST_F(DataFiles, ACopyOfLessThanASecondsDifferenceIsOneAndAllCopiesCanBeWritten) {
-  using namespace std::chrono_literals;
   write("a", "abc");
   fs::permissions(folder_ / "a", fs::perms::owner_read);
   const DataPlace place{.path = folder_, .copy_to = folder_ / "near"};

@@ -5,7 +5,10 @@
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <atomic>
 #include <fstream>
 #include <mutex>
@@ -207,6 +210,49 @@ TEST_F(DataSetFolder, MachinesLoadForThemselves) {
   }
 }
 
+/// PyTorch's device without memory stands in for a GPU.
+TEST_F(DataSetFolder, OnAnotherDeviceTensorsThatAreOneStayOne) {
+  on_every_rank(1, Machines::one, [&](const Meeting& meeting) {
+    for (const auto kind : {TargetKind::none, TargetKind::values}) {
+      const auto sets = load_on_machine(table(kind), meeting, at::kMeta);
+      EXPECT_EQ(sets.train.inputs.device().type(), at::kMeta);
+      EXPECT_EQ(sets.test.targets.device().type(), at::kMeta);
+      EXPECT_EQ(sets.train.targets.is_same(sets.train.inputs), kind == TargetKind::none);
+      EXPECT_EQ(sets.test.targets.is_same(sets.test.inputs), kind == TargetKind::none);
+      EXPECT_FALSE(sets.test.inputs.is_same(sets.train.inputs));
+      EXPECT_EQ(sets.test.inputs.size(0), 1);
+      EXPECT_EQ(sets.train.inputs.size(0), 3);
+      EXPECT_EQ(sets.shape, (Shape1{kind == TargetKind::none ? 3 : 2}));
+    }
+  });
+}
+
+/// As with `ulimit -f`.
+TEST_F(DataSetFolder, RanksLoadForThemselvesWhereNoMemoryCanBeSharedAndOneOfThemSaysSo) {
+  DataSettings settings{};
+  settings.source = DataSource::digits;
+  settings.train_samples = settings.test_samples = 100;
+  const auto wanted = load_data(settings, heap());
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit low{4096, before.rlim_max};
+  const auto handler = signal(SIGXFSZ, SIG_IGN);
+  std::vector<DataSets> loaded(2);
+  testing::internal::CaptureStdout();
+  setrlimit(RLIMIT_FSIZE, &low);
+  on_every_rank(2, Machines::one, [&](const Meeting& meeting) {
+    loaded[static_cast<std::size_t>(meeting.place.rank)] =
+        load_on_machine(settings, meeting, at::kCPU);
+  });
+  setrlimit(RLIMIT_FSIZE, &before);
+  signal(SIGXFSZ, handler);
+  const std::string told = testing::internal::GetCapturedStdout();
+  for (const auto& each : loaded) EXPECT_TRUE(is_same(each, wanted));
+  EXPECT_TRUE(told.starts_with("note: each rank on machine 0 (")) << told;
+  EXPECT_NE(told.find(") has its own copy of the data: "), told.npos) << told;
+  EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 1) << told;
+}
+
 TEST_F(DataSetFolder, EveryRankIsToldOfAMistake) {
   auto settings = table(TargetKind::classes);
   write("test.csv", "a,b\n1,2\n");
@@ -255,6 +301,26 @@ TEST_F(DataSetFolder, EveryRankIsGivenThePathsOfFilesThatOneRankFetches) {
   });
   for (const auto& each : given) {
     EXPECT_EQ(each.paths, (std::vector<std::filesystem::path>{folder_ / "a.csv"}));
+  }
+}
+
+TEST_F(DataSetFolder, OfSeveralMachinesEachPutsItsNameBeforeWhatItTells) {
+  write("a.csv", "1\n");
+  for (const auto machines : {Machines::one, Machines::one_a_rank}) {
+    std::string host;
+    testing::internal::CaptureStdout();
+    on_every_rank(2, machines, [&](const Meeting& meeting) {
+      FileSettings settings;
+      settings.files = {{{"a.csv", ""}}};
+      settings.place.path = folder_.string();
+      settings.place.copy_to = (folder_ / (machines == Machines::one ? "one" : "two")).string();
+      provide_data(settings, meeting);
+      if (meeting.place.rank == 0) host = meeting.me().host;
+    });
+    const std::string told = testing::internal::GetCapturedStdout();
+    const std::string line =
+        (machines == Machines::one ? "" : host + ": ") + "a.csv: 2 bytes from ";
+    EXPECT_NE(("\n" + told).find("\n" + line), told.npos) << told;
   }
 }
 

@@ -97,6 +97,9 @@ TEST_F(DownloadFolder, BeginsAnewWhereGoingOnFailsOrGivesAnotherFile) {
   ScriptedServer server({http_answer(416, "")});
   EXPECT_TRUE(fetch({server.url()}).starts_with("cannot download a: ")) << "it has no other way";
   EXPECT_EQ(server.requests().size(), 2u);
+  ScriptedServer other({http_answer(416, "")});
+  EXPECT_NE(fetch({other.url()}), "");
+  EXPECT_EQ(other.requests().size(), 1u) << "it was the beginning";
 }
 
 TEST_F(DownloadFolder, AnotherFileIsLeftAtEachMirrorAndAllAreNamed) {
@@ -124,6 +127,7 @@ TEST_F(DownloadFolder, AMirrorThatSendsTooMuchIsLeft) {
   fs::remove(folder_ / "a");
   const auto mistake = fetch({server.url()}, {"a", kAbc, Counted::bytes, 2});
   EXPECT_TRUE(has(mistake, "/a: sends more than 2 bytes")) << mistake;
+  EXPECT_TRUE(has(fetch({server.url()}, {"a", kAbc, Counted::bytes, 1}), "more than 1 bytes"));
   EXPECT_FALSE(fs::exists(folder_ / "a.part"));
 }
 
@@ -159,6 +163,10 @@ TEST_F(DownloadFolder, ARoundInWhichTheFileGrowsIsNoFailure) {
   ScriptedServer slow(answers(kPart - 1));
   EXPECT_NE(fetch({slow.url()}, file), "");
   EXPECT_EQ(slow.requests().size(), 5u);
+  fs::remove(folder_ / "a.part");
+  ScriptedServer once({http_rest(0, 8 * kPart, part), ""});
+  EXPECT_NE(fetch({once.url()}, file), "");
+  EXPECT_EQ(once.requests().size(), 1u + 5u);
 }
 
 TEST_F(DownloadFolder, AFileThatCannotBeWrittenEndsItAtOnce) {
@@ -216,6 +224,9 @@ TEST_F(DownloadFolder, TheObserverIsToldTheWholeSizeOnlyWhereTheServerTellsIt) {
   EXPECT_EQ(ask(server.url() + "/a", observe).code, 0);
   EXPECT_EQ(whole, 5) << "with what is here";
   EXPECT_EQ(read("a"), "abcde");
+  ScriptedServer last({http_rest(5, 6, "f")});
+  EXPECT_EQ(ask(last.url() + "/a", observe).code, 0);
+  EXPECT_EQ(whole, 6) << "a single byte";
 }
 
 TEST_F(DownloadFolder, CertificatesAreThoseThatTheEnvironmentNames) {

@@ -130,6 +130,7 @@ TEST_F(IdxFiles, MnistsFilesAreAsLongAsTheirShapes) {
     const bool is_images = each.wanted.name.find("idx3") != std::string::npos;
     EXPECT_EQ(each.wanted.most_bytes, is_images ? 16 + count * 28 * 28 : 8 + count);
     EXPECT_EQ(each.wanted.sha256.size(), 64u);
+    EXPECT_EQ(each.wanted.counted, Counted::content);
   }
 }
 
@@ -155,6 +156,18 @@ TEST_F(IdxFiles, APackedFileIsReadToItsEndAndAgain) {
   fs::resize_file(file, 6);
   fs::last_write_time(file, time);
   EXPECT_TRUE(stream.is_unchanged());
+}
+
+TEST_F(IdxFiles, APackedFileIsClosedWithItsStream) {
+  const auto file = write("plain", "abcdef");
+  const auto next = [&] {
+    const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+    close(descriptor);
+    return descriptor;
+  };
+  const int before = next();
+  { const PackedFile stream(file); }
+  EXPECT_EQ(next(), before);
 }
 
 TEST_F(IdxFiles, APackedFileThatCannotBeReadIsNamed) {

@@ -28,6 +28,8 @@ TEST(RandomValues, AreDrawnRowByRowFromTheSeedsStream) {
     EXPECT_EQ(values.targets[row], static_cast<float>(random.between(0, 1)));
   }
   EXPECT_EQ(values.inputs.size(), 4u);
+  EXPECT_EQ(values.inputs.capacity(), 4u) << "no memory is taken that is not filled";
+  EXPECT_EQ(drawn(5, RandomTargets::noise, 3).targets.capacity(), 5u);
 }
 
 TEST(RandomValues, LinearTargetsAreAWeightedSumOfTheRulesStreamAndALittleNoise) {

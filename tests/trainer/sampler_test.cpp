@@ -47,6 +47,23 @@ TEST(Sampler, AnEpochOrASeedChangesTheOrderAndNothingElseDoes) {
   EXPECT_NE(training_order(1000, 0, 1, 3, 2), training_order(1000, 0, 1, 4, 1));
 }
 
+TEST(Sampler, AnEpochGoesOnBehindItsFirstSamplesWithAnyNumberOfRanks) {
+  const auto whole = training_order(100, 0, 1, 3, 1);
+  for (int rank = 0; rank < 3; ++rank) {
+    const auto rest = training_order(100, rank, 3, 3, 1, 20);
+    ASSERT_EQ(rest.size(), 26U);
+    for (std::size_t i = 0; i < rest.size(); ++i) {
+      EXPECT_EQ(rest[i], whole[20 + 3 * i + static_cast<std::size_t>(rank)]);
+    }
+  }
+}
+
+TEST(Sampler, AShuffleOfTwoTakesBothOrders) {
+  std::set<std::vector<std::int64_t>> seen;
+  for (int epoch = 0; epoch < 50; ++epoch) seen.insert(training_order(2, 0, 1, 3, epoch));
+  EXPECT_EQ(seen.size(), 2U);
+}
+
 TEST(Sampler, EverySampleIsEvaluatedOnce) {
   for (const int world_size : {1, 2, 3, 7, 16}) {
     std::int64_t next = 0;

@@ -9,6 +9,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
+#include <limits>
+#include <new>
+#include <stdexcept>
 #include <system_error>
 #include <vector>
 
@@ -121,6 +125,26 @@ TEST(SharedValues, MoreThanTheMachineHasIsRefusedAtOnce) {
   }
 }
 
+TEST(SharedValues, TheyLieAsTheirTypeWantsItOrAreRefused) {
+  SharedValues memory;
+  const auto address = [&](std::size_t alignment) {
+    return reinterpret_cast<std::uintptr_t>(memory.allocate(100, alignment));
+  };
+  EXPECT_EQ(address(64) % 64, 0U);
+  EXPECT_THROW(address(128), std::bad_alloc);
+  EXPECT_THROW((void)memory.allocate(std::numeric_limits<std::int64_t>::max()), std::bad_alloc);
+  EXPECT_THROW((void)memory.allocate(std::numeric_limits<std::size_t>::max() - 16), std::bad_alloc);
+}
+
+TEST(SharedValues, WhatIsFreedHasNoPlaceAndTheRestKeepsIts) {
+  SharedValues memory;
+  void* const first = memory.allocate(10);
+  void* const second = memory.allocate(20);
+  memory.deallocate(first, 10);
+  EXPECT_EQ(memory.place_of(second).size, 20U);
+  EXPECT_THROW(memory.place_of(first), std::logic_error);
+}
+
 TEST(SharedValues, TheirPagesAreTakenAtOnce) {
   SharedValues memory;
   const void* values = memory.allocate(1 << 20);
@@ -139,6 +163,18 @@ TEST(DataOffer, IsReadAsItWasWritten) {
   EXPECT_EQ(read->tensors[1].shape, (std::vector<std::int64_t>{3}));
   EXPECT_EQ(read->tensors[3].place.name, "/proc/7/fd/9");
   EXPECT_EQ(read->tensors[3].place.size, 24U);
+  EXPECT_EQ(size_of(Numbers::uint8), 1U);
+  EXPECT_EQ(size_of(Numbers::int64), 8U);
+  EXPECT_EQ(size_of(Numbers::float32), 4U);
+}
+
+TEST(DataOffer, TheLeastAndTheMostDimensionsAreRead) {
+  const std::string text = with(to_text(offer()), "10 1x2x3", "1 1x1x1x1x1x1x1x1");
+  const auto read = parse_offer(with(text, "uint8 4x6 24", "uint8 1 1"));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->outputs, 1);
+  EXPECT_EQ(read->sample_shape.size(), 8U);
+  EXPECT_EQ(read->tensors[0].place.size, 1U);
 }
 
 TEST(DataOffer, AnythingElseIsRefused) {

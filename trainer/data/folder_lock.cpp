@@ -18,19 +18,14 @@
 namespace dtool::trainer {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = LastSign::Clock;
 
 constexpr const char* kName = ".dtool-lock";
 
-/// When the file was last touched, as its file system's clock says; only compared for equality.
-timespec last_sign(int descriptor) {
+timespec last_touched(int descriptor) {
   struct stat state {};
   fstat(descriptor, &state);
   return state.st_mtim;
-}
-
-bool same(const timespec& one, const timespec& other) {
-  return one.tv_sec == other.tv_sec && one.tv_nsec == other.tv_nsec;
 }
 
 std::string this_process() {
@@ -40,6 +35,14 @@ std::string this_process() {
 }
 
 }  // namespace
+
+LastSign::Clock::duration LastSign::silence(const timespec& sign, Clock::time_point now) {
+  if (sign.tv_sec != sign_.tv_sec || sign.tv_nsec != sign_.tv_nsec) {
+    sign_ = sign;
+    since_ = now;
+  }
+  return now - since_;
+}
 
 FolderLock::FolderLock(const std::filesystem::path& folder,
                        const std::function<void(const std::string&)>& waiting, Patience patience)
@@ -84,15 +87,10 @@ bool FolderLock::take() {
 void FolderLock::wait(const std::function<void(const std::string&)>& waiting) {
   if (take()) return;
   waiting(holder());
-  timespec sign = last_sign(descriptor_);
-  auto since = Clock::now();
+  LastSign last(last_touched(descriptor_), Clock::now());
   auto pause = std::chrono::milliseconds(10);
   while (!take()) {
-    if (const timespec now = last_sign(descriptor_); !same(now, sign)) {
-      sign = now;
-      since = Clock::now();
-    }
-    if (Clock::now() - since > patience_.silence) {
+    if (last.silence(last_touched(descriptor_), Clock::now()) > patience_.silence) {
       throw UsageError(
           fmt::format("{} holds {} and has given no sign of life for {} s", holder(),
                       file_.string(),

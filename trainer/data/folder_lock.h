@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <ctime>
 #include <filesystem>
 #include <functional>
 #include <mutex>
@@ -12,6 +13,22 @@
 #include <thread>
 
 namespace dtool::trainer {
+
+/// When a holder gave its last sign of life: when its lock file was touched, as the file system's
+/// clock says. That clock may differ from ours, so signs are only compared for equality.
+class LastSign {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  LastSign(const timespec& sign, Clock::time_point now) : sign_(sign), since_(now) {}
+
+  /// How long the holder has been silent, if `sign` is the last one now.
+  Clock::duration silence(const timespec& sign, Clock::time_point now);
+
+ private:
+  timespec sign_;
+  Clock::time_point since_;
+};
 
 /// Holds the lock of a folder from construction to destruction. The kernel releases it when the
 /// process dies, for whatever reason.
