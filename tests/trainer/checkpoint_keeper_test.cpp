@@ -6,6 +6,7 @@
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <limits>
@@ -82,6 +83,39 @@ TEST_F(Keeper, ARefusedProcessEndsByItsSignalWhenTheFileIsThere) {
       },
       testing::KilledBySignal(SIGTERM), "");
   EXPECT_TRUE(is_kept(1));
+}
+
+TEST_F(Keeper, AProcessEndsByItsSignalWhenItsCheckpointAndTheBestModelAreThere) {
+  const CheckpointSettings with_best{0, 1, 3, true};
+  EXPECT_EXIT(
+      {
+        await_requests();
+        keeper_.emplace(group_, options_, with_best, std::chrono::seconds(60), model_, *optimizer_,
+                        progress_);
+        progress_.steps = 1;
+        keeper_->keep();
+        keeper_->take_score(1, Better::higher);
+        raise(SIGTERM);
+        keeper_->answer(take_request(), *log_);
+        _exit(0);
+      },
+      testing::KilledBySignal(SIGTERM), "");
+  EXPECT_TRUE(is_kept(1));
+  EXPECT_TRUE(std::filesystem::exists(best_checkpoint_file(checkpoints_of(options_))));
+}
+
+TEST_F(Keeper, ARequestForACheckpointEndsNothing) {
+  keeper_.emplace(group_, options_, settings_, std::chrono::seconds(60), model_, *optimizer_,
+                  progress_);
+  const auto ends = ends_kept();
+  progress_.steps = 1;
+  keeper_->keep();
+  testing::internal::CaptureStdout();
+  keeper_->answer(SIGUSR1, *log_);
+  keeper_->finish(*log_);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(),
+            "checkpoint written: step 1, since SIGUSR1 came\n");
+  EXPECT_EQ(ends_kept(), ends);
 }
 
 TEST_F(Keeper, ARequestForTheEndIsNotAnsweredByAnEarlierState) {

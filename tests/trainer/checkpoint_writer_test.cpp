@@ -137,6 +137,25 @@ TEST(CheckpointWriter, TellsOfAFailureOnceAndWritesNothingMore) {
   EXPECT_EQ(disk.written(), Names{"full"});
 }
 
+TEST(CheckpointWriter, AFailureThatNobodyHasHeardOfIsToldAtItsEnd) {
+  const auto told_by = [](bool is_heard, const std::string& name) {
+    testing::internal::CaptureStderr();
+    {
+      CheckpointWriter writer(milliseconds(0));
+      writer.submit(Kind::step, 1, [name] {
+        if (name == "full") throw std::runtime_error("no space");
+      });
+      if (is_heard) {
+        EXPECT_THROW(writer.wait(), std::runtime_error);
+      }
+    }
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(told_by(false, "full"), "dtool-trainer: no space\n");
+  EXPECT_EQ(told_by(true, "full"), "");
+  EXPECT_EQ(told_by(false, "1"), "");
+}
+
 TEST(CheckpointWriter, IsWaitedForByAProcessThatEnds) {
   finish_writing(std::chrono::seconds(60));  // there is none
   Disk disk;

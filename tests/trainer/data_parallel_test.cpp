@@ -104,6 +104,16 @@ TEST(DataParallel, GradientsOfAStepAddUpBeforeTheyAreExchanged) {
   });
 }
 
+TEST(DataParallel, ASettlingStepBeginsWithoutFormerGradients) {
+  on_every_rank([](const Group& group) {
+    at::Tensor weight = parameter(1);
+    DataParallel parallel(group, {weight});
+    parallel.settle([&] { return weight.sum(); });
+    parallel.settle([&] { return (weight * 3).sum(); });
+    EXPECT_TRUE(weight.grad().allclose(at::full({4}, 3.0))) << weight.grad();
+  });
+}
+
 TEST_P(EveryAllReduce, ARanksOwnMistakeKeepsItsWords) {
   const auto body = [](const Group& group) {
     at::Tensor weight = parameter(1);

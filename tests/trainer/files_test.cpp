@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 // checkpoint_folder, idx, metrics and endpoint: what does not need LibTorch and touches files or
 // the network.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
@@ -26,6 +29,13 @@ namespace {
 class Files : public OwnFolder {
  protected:
 };
+
+/// The lowest number that a file would get now: it grows with each one that is left open.
+int next_descriptor() {
+  const int next = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  close(next);
+  return next;
+}
 
 /// An IDX file's mistake when its content is `content`.
 std::string idx_mistake(const std::filesystem::path& file, const std::string& content) {
@@ -57,6 +67,35 @@ TEST_F(Files, ACheckpointIsOnTheDiskBeforeItHasItsNameAndItsNameBeforeTheCallRet
       << steps.text();
 }
 
+TEST_F(Files, ACheckpointThatDoesNotReachTheDiskIsNoneThoughItCouldBeWritten) {
+  const auto file = checkpoint_file(folder_, 7);
+  dtool::tests::DiskSteps steps;
+  steps.fail_flushes_of(".partial");
+  EXPECT_THROW(write_whole(file, "weights"), std::system_error);
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+}
+
+TEST_F(Files, ACheckpointIsForEverybodyToReadAndItsFilesAreClosed) {
+  const int next = next_descriptor();
+  const mode_t before = umask(022);
+  write_whole(checkpoint_file(folder_, 3), "x");
+  umask(before);
+  EXPECT_EQ(static_cast<int>(std::filesystem::status(checkpoint_file(folder_, 3)).permissions()),
+            0644);
+  EXPECT_EQ(next_descriptor(), next) << "a file stays open";
+}
+
+/// Schedulers start processes so.
+TEST_F(Files, ACheckpointIsWrittenWhereStandardInputIsClosed) {
+  EXPECT_EXIT(
+      {
+        close(STDIN_FILENO);
+        write_whole(checkpoint_file(folder_, 3), "x");
+        _exit(list_checkpoints(folder_).size() == 1 ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
 TEST_F(Files, ACheckpointForWhichThereIsNoRoomLeavesTheFormerOneAndNothingElse) {
   const auto file = checkpoint_file(folder_, 3);
   write_whole(file, "former");
@@ -79,7 +118,9 @@ TEST_F(Files, AWriterThatFailsLeavesTheFormerFile) {
     sink("half");
     throw std::runtime_error("out of paper");
   };
+  const int next = next_descriptor();
   EXPECT_THROW(write_whole(file, fail), std::runtime_error);
+  EXPECT_EQ(next_descriptor(), next) << "a file stays open";
   EXPECT_EQ(read_whole(file), "former");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
   write_whole(file, [](const Sink& sink) {
@@ -117,6 +158,38 @@ TEST_F(Files, AFolderThatCannotBeReadIsNotOneWithoutCheckpoints) {
 TEST_F(Files, ACheckpointsNameHasItsStep) {
   EXPECT_EQ(checkpoint_file("c", 1876), "c/step_000001876.safetensors");
   EXPECT_EQ(best_checkpoint_file("c"), "c/best.safetensors");
+}
+
+TEST_F(Files, CheckpointsAreListedByStepAndWhatHasAlikeNameIsNone) {
+  for (const int step : {30, 4, 1, 200, 17}) write_whole(checkpoint_file(folder_, step), "x");
+  for (const char* name : {"stem_000000002.safetensors", "step_5.safetensorz", "step_x.safetensors",
+                           "step_.safetensors", "step_12x.safetensors"}) {
+    std::ofstream(folder_ / name) << "x";
+  }
+  // As one that its writer thins out between two looks.
+  std::filesystem::create_symlink(folder_ / "gone", checkpoint_file(folder_, 6));
+  std::vector<std::int64_t> steps;
+  for (const auto& each : list_checkpoints(folder_)) steps.push_back(each.step);
+  EXPECT_EQ(steps, (std::vector<std::int64_t>{1, 4, 17, 30, 200}));
+}
+
+TEST_F(Files, OfCheckpointsOfOneMomentTheLaterStepIsTheNewer) {
+  const auto moment = std::filesystem::file_time_type::clock::now();
+  for (const int step : {2, 9, 5}) {
+    write_whole(checkpoint_file(folder_, step), "x");
+    std::filesystem::last_write_time(checkpoint_file(folder_, step), moment);
+  }
+  std::vector<std::int64_t> steps;
+  for (const auto& each : checkpoints_newest_first(folder_)) steps.push_back(each.step);
+  EXPECT_EQ(steps, (std::vector<std::int64_t>{9, 5, 2}));
+}
+
+TEST_F(Files, ThinningOutKeepsTheLastOfMany) {
+  for (int step = 1; step <= 20; ++step) write_whole(checkpoint_file(folder_, step), "x");
+  thin_out(folder_, 20, 3);
+  std::vector<std::int64_t> steps;
+  for (const auto& each : list_checkpoints(folder_)) steps.push_back(each.step);
+  EXPECT_EQ(steps, (std::vector<std::int64_t>{18, 19, 20}));
 }
 
 TEST_F(Files, TheLatestCheckpointIsTheOneWrittenLast) {

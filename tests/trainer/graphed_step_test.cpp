@@ -6,6 +6,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include "trainer/ranks/process_group.h"
 #include "trainer/settings/usage_error.h"
 
 using namespace dtool::trainer;
@@ -80,6 +81,40 @@ TEST(GraphedStep, RecordsAnewForAStageOfOtherBatches) {
   }
   EXPECT_EQ(counted.recorded, 2);
   EXPECT_EQ(counted.played, 6);
+}
+
+TEST(GraphedStep, ARecordingHasInputsOfItsOwn) {
+  CountedStep counted;
+  const auto recorded = inputs_of(1, 2);
+  for (int i = 0; i <= GraphedStep::kWarmUp; ++i) counted.step.run(recorded);
+  counted.step.run(inputs_of(5, 2));
+  EXPECT_EQ(counted.inputs, 30);
+  EXPECT_TRUE(recorded[0].equal(at::ones({2, 3}))) << "its caller's tensors stay as they are";
+}
+
+TEST(GraphedStep, ALostPeerIsNoFaultOfTheRecording) {
+  bool has_given_up = false;
+  GraphedStep step(
+      at::kCPU, kOff, [](const std::vector<at::Tensor>&) {},
+      [](const std::function<void()>&) -> std::function<void()> {
+        throw CollectiveFailed("rank 1 is gone");
+      },
+      [&](const std::string&) { has_given_up = true; });
+  for (int i = 0; i < GraphedStep::kWarmUp; ++i) step.run(inputs_of(1, 1));
+  EXPECT_THROW(step.run(inputs_of(1, 1)), CollectiveFailed);
+  EXPECT_FALSE(has_given_up);
+}
+
+TEST(GraphedStep, IsThereWhereItIsWantedAndTheDeviceHasIt) {
+  const at::Device gpu(at::kCUDA, 0);
+  const auto is_there = [](CudaGraph graph, at::Device device, Replay replay) {
+    return graphed_step(wanted(graph), device, replay, {}, {}).has_value();
+  };
+  EXPECT_TRUE(is_there(CudaGraph::on, gpu, Replay::right));
+  EXPECT_TRUE(is_there(CudaGraph::automatic, gpu, Replay::right));
+  EXPECT_FALSE(is_there(CudaGraph::automatic, gpu, Replay::stale));
+  EXPECT_FALSE(is_there(CudaGraph::automatic, at::kCPU, Replay::right));
+  EXPECT_FALSE(is_there(CudaGraph::off, gpu, Replay::right));
 }
 
 TEST(GraphedStep, SaysWhatToDoWhereAStepCannotBeRecorded) {

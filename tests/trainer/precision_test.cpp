@@ -33,6 +33,16 @@ TEST(Autocast, EndsWithItsScopeAndIsNothingForFloat32) {
   EXPECT_EQ(at::mm(a, a).scalar_type(), at::kFloat);
 }
 
+TEST(Autocast, ParametersAreCopiedAnewInEachScope) {
+  const at::Tensor weight = at::ones({3, 3}).requires_grad_(true);
+  const at::Tensor inputs = at::ones({1, 3});
+  for (const float value : {1.F, 2.F, 4.F}) {
+    weight.detach().fill_(value);
+    const Autocast autocast(Precision::bfloat16, at::kCPU);
+    EXPECT_EQ(at::linear(inputs, weight)[0][0].item<float>(), 3 * value);
+  }
+}
+
 TEST(Autocast, OneInsideAnotherLeavesTheOuterOneOn) {
   const at::Tensor a = at::randn({3, 3});
   const Autocast outer(Precision::bfloat16, at::kCPU);

@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+#include <utility>
+
 namespace dtool::trainer::safetensors {
 namespace {
 
@@ -55,6 +58,30 @@ TEST(Safetensors, AHeaderIsReadAsItWasWritten) {
   EXPECT_EQ(header.entries[3].end, 72U);
 }
 
+TEST(Safetensors, EveryTypeHasItsSize) {
+  const std::pair<const char*, std::uint64_t> sizes[] = {
+      {"BOOL", 1}, {"U8", 1},  {"I8", 1},  {"U16", 2}, {"I16", 2}, {"F16", 2}, {"BF16", 2},
+      {"U32", 4},  {"I32", 4}, {"F32", 4}, {"U64", 8}, {"I64", 8}, {"F64", 8}};
+  for (const auto& [dtype, bytes] : sizes) {
+    std::vector<Entry> entries;
+    append(entries, "a", dtype, {3, 5});
+    EXPECT_EQ(entries[0].end, 15 * bytes) << dtype;
+  }
+  std::vector<Entry> entries;
+  append(entries, "a", "U8", {std::numeric_limits<std::int64_t>::max()});
+  EXPECT_EQ(entries[0].end, 9'223'372'036'854'775'807U);
+}
+
+TEST(Safetensors, AHeaderOfAnyLengthIsFilledUpToEightBytesAndNoFurther) {
+  for (const std::size_t more : {0, 1, 2, 3, 4, 5, 6, 7, 300, 70'000}) {
+    const Metadata metadata = {{"a", std::string(more, 'x')}};
+    const std::string bytes = header_text({}, metadata);
+    EXPECT_EQ(bytes.size() % 8, 0U) << more;
+    EXPECT_LT(bytes.size() - 1 - bytes.find_last_not_of(' '), 8U) << more;
+    EXPECT_EQ(parse_header(bytes, bytes.size()).metadata, metadata);
+  }
+}
+
 TEST(Safetensors, AHeaderOfOtherProgramsIsRead) {
   const std::string text = R"({"b":{"data_offsets":[4,6],"dtype":"BF16","shape":[1]},)"
                            R"("a":{"dtype":"F32","shape":[1,1],"data_offsets":[0,4]}}   )";
@@ -72,6 +99,20 @@ TEST(Safetensors, AFileThatIsTooShortOrHasNoLengthIsRefused) {
             "its first bytes are no length of a header");
   EXPECT_EQ(refusal(with_length(std::string(20, ' ')), 27), "it ends within its header");
   EXPECT_EQ(refusal(with_length(""), 8), "its header does not begin with '{'");
+  EXPECT_EQ(refusal("abc", 100), "it is too short");
+  EXPECT_EQ(refusal(with_length(""), 7), "it is too short");
+  EXPECT_EQ(refusal(with_length("{}").substr(0, 9), 10), "it ends within its header");
+  EXPECT_EQ(refusal_of("{}", 0), "taken");
+}
+
+TEST(Safetensors, AHeaderHasAHundredMillionBytesAtMost) {
+  const auto start = [](std::uint64_t length) {
+    std::string bytes;
+    for (unsigned i = 0; i < 8; ++i) bytes += static_cast<char>(length >> 8 * i & 0xff);
+    return bytes;
+  };
+  EXPECT_EQ(header_size(start(100'000'000), 1ULL << 40), 100'000'008U);
+  EXPECT_THROW(header_size(start(100'000'001), 1ULL << 40), Malformed);
 }
 
 TEST(Safetensors, AHeaderThatIsNoSuchJsonIsRefused) {
@@ -84,6 +125,8 @@ TEST(Safetensors, AHeaderThatIsNoSuchJsonIsRefused) {
   EXPECT_EQ(refusal_of(R"({"a":1})", 0), "'a' is not described by dtype, shape and data_offsets");
   EXPECT_EQ(refusal_of(R"({"a":{"dtype":"U8","shape":[],"size":1}})", 0),
             "'a' has no data_offsets");
+  EXPECT_EQ(refusal_of(R"({"a":{"dtype":"U8","shape":[],"data_offsets":[0,1],"more":1}})", 1),
+            "'a' is not described by dtype, shape and data_offsets");
   EXPECT_EQ(refusal_of(R"({"__metadata__":[]})", 0), "its metadata is no table");
   EXPECT_EQ(refusal_of(R"({"__metadata__":{"a":1}})", 0), "its metadata 'a' is no text");
 }
@@ -117,6 +160,14 @@ TEST(Safetensors, TensorsOfUnknownTypesOrWithOtherNumbersAreRefused) {
   EXPECT_EQ(refusal_of(tensor("\"F32\"", "[1]", "[0,4,8]"), 4),
             "'a' has no shape or no two offsets");
   EXPECT_EQ(refusal_of(tensor("\"F32\"", "1", "[0,4]"), 4), "'a' has no shape or no two offsets");
+  EXPECT_EQ(refusal_of(tensor("\"F32\"", "[1]", "4"), 4), "'a' has no shape or no two offsets");
+  EXPECT_EQ(refusal_of(tensor("\"F32\"", "[9223372036854775808]", "[0,4]"), 4),
+            "the shape of a has something else than whole numbers");
+  EXPECT_EQ(refusal_of(tensor("\"U8\"", "[9223372036854775807]", "[0,4]"), 4),
+            "'a' has another number of bytes than its shape");
+  EXPECT_EQ(refusal_of(tensor("\"F32\"", "[[1]]", "[0,4]"), 4), "its header is nested too deeply");
+  EXPECT_EQ(refusal_of(tensor("\"F32\"", "[[]]", "[0,4]"), 4),
+            "the shape of a has something else than whole numbers");
 }
 
 TEST(Safetensors, BytesThatBelongToNoneOrToTwoTensorsAreRefused) {

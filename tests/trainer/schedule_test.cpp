@@ -67,6 +67,14 @@ TEST(Schedule, MultiLinearIsAllenActsOfTheTwoStagePipeline) {
   EXPECT_NEAR(learning_rate_factor(schedule, 2 * whole), 0, 1e-12);
 }
 
+TEST(Schedule, APieceEndsWhereTheNextOneBegins) {
+  const ScheduleSettings jump{.kind = ScheduleKind::multi_linear,
+                              .pieces = {{10, 1, 0.5}, {10, 0.2, 0}}};
+  EXPECT_DOUBLE_EQ(learning_rate_factor(jump, 10), 0.2);
+  EXPECT_DOUBLE_EQ(learning_rate_factor(jump, 15), 0.1);
+  EXPECT_EQ(learning_rate_factor({.kind = ScheduleKind::multi_linear}, 3), 1) << "without a piece";
+}
+
 TEST(Schedule, CosineAnnealsAfterTheWarmUp) {
   const ScheduleSettings schedule{
       .kind = ScheduleKind::cosine, .length = 12, .end = 0.1, .warm_up = 2, .warm_up_start = 0.25};

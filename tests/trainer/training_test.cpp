@@ -4,8 +4,10 @@
 #include "trainer/training/training.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
@@ -44,12 +46,13 @@ struct NotedWorkload : Workload {
   std::vector<NamedTensor> others() override { return {{"samplers", at::zeros({1})}}; }
   void begin() override { calls += "begin\n"; }
   bool is_over() const override { return progress.steps >= last; }
-  Position position() const override { return {0, 0, progress.steps, 0.5}; }
+  Position position() const override { return {epoch, 0, progress.steps, 0.5}; }
   Advance advance(const std::function<int()>& asked, ProgressLog* log) override {
     EXPECT_NE(log, nullptr);
     ++progress.steps;
     model_.weight.detach().add_(1);
     if (progress.steps == requested_at) pass_request(requested);
+    if (progress.steps == raised_at) raise(requested);
     return {asked(), progress.steps == evaluated_at, progress.steps == kept_at};
   }
   void tell(const Due& due, ProgressLog*) override { note("tell", due); }
@@ -70,6 +73,7 @@ struct NotedWorkload : Workload {
   }
 
   std::int64_t last = 5, evaluated_at = 0, kept_at = 0, requested_at = 0;
+  std::int64_t raised_at = 0, epoch = 0;
   int requested = SIGUSR1;
   TwoNumbers model_;
   Optimizer optimizer_{tensors_of(model_.parameters()), OptimizerSettings{}};
@@ -186,6 +190,33 @@ TEST_F(Loop, GoesOnFromTheLatestCheckpoint) {
   third.last = 3;
   train(third);
   EXPECT_EQ(third.calls, "restore samplers\nbegin\nevaluate\nfinish\n") << "it is over";
+  NotedWorkload fourth;
+  fourth.last = 3;
+  fourth.epoch = 1;
+  const auto latest = checkpoint_file(checkpoints_of(options_), 3).string();
+  EXPECT_EQ(train(fourth), "resumed from " + latest + " at epoch 1, step 3\nscore 3.0000\n");
+}
+
+TEST_F(Loop, OnlyTheNewestCheckpointsStay) {
+  experiment_.checkpoint = {0, 1, 2, false};
+  NotedWorkload workload;
+  train(workload);
+  EXPECT_EQ(kept(), (Steps{4, 5}));
+}
+
+TEST_F(Loop, SignalsAreRequestsUntilTheLastStepAndEndTheProcessAfterIt) {
+  at::set_num_threads(1);  // others would be missing in a forked process
+  experiment_.checkpoint.every_steps = 100;
+  NotedWorkload workload;
+  workload.raised_at = 3;
+  const auto work = [&] {
+    const dtool::trainer::Run run{experiment_, options_, meeting_, group_};
+    dtool::trainer::train(run, workload);
+    raise(SIGTERM);
+    _exit(0);
+  };
+  EXPECT_EXIT(work(), testing::KilledBySignal(SIGTERM), "");
+  EXPECT_EQ(kept(), (Steps{3, 5}));
 }
 
 TEST_F(Loop, ARequestIsAnsweredByTheStateOfItsStep) {
@@ -322,7 +353,7 @@ TEST_F(Loop, ACheckpointOfAnotherRunIsRefused) {
   NotedWorkload workload;
   workload.last = 1;
   workload.progress.training_samples = 100;
-  workload.progress.samples = 10;
+  workload.progress.samples = 1;
   workload.progress.stage = 1;
   train(workload);
   options_.checkpoint = "latest";
@@ -335,7 +366,7 @@ TEST_F(Loop, ACheckpointOfAnotherRunIsRefused) {
       EXPECT_EQ(resumed.progress.seed, fresh.seed);
       EXPECT_EQ(resumed.progress.world_size, fresh.world_size);
       EXPECT_EQ(resumed.saved_world_size, 1);
-      EXPECT_EQ(resumed.progress.samples, 10);
+      EXPECT_EQ(resumed.progress.samples, 1);
     } catch (const UsageError& problem) {
       const std::string text = problem.what();
       result = text.substr(text.find(" does"));
@@ -404,6 +435,30 @@ TEST_F(Loop, ACheckpointFileIsReadWhereItHasBytes) {
   moved.read(2, bytes.data(), 3);
   EXPECT_EQ(bytes, "cde");
   moved.read(99, bytes.data(), 0);
-  EXPECT_THROW(moved.read(4, bytes.data(), 3), std::runtime_error);
+  try {
+    moved.read(4, bytes.data(), 3);
+    FAIL() << "it has six bytes";
+  } catch (const std::runtime_error& problem) {
+    EXPECT_EQ(problem.what(), (folder_ / "a").string() + " has become shorter");
+  }
   EXPECT_THROW(CheckpointFile(folder_ / "none"), std::system_error);
+}
+
+TEST_F(Loop, ACheckpointFileIsClosedWithItsObjectWhateverItsNumber) {
+  std::ofstream(folder_ / "a") << "abcdef";
+  const auto next = [] {
+    const int descriptor = dup(STDERR_FILENO);
+    close(descriptor);
+    return descriptor;
+  };
+  const int before = next();
+  { const CheckpointFile file(folder_ / "a"); }
+  EXPECT_EQ(next(), before);
+  EXPECT_EXIT(
+      {
+        close(STDIN_FILENO);
+        const bool is_open = CheckpointFile(folder_ / "a").is_open();
+        _exit(is_open && next() == STDIN_FILENO ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
 }
