@@ -121,6 +121,14 @@ TEST(Pipeline, PiecesThatDoNotFitAreRefusedWithTheirLengths) {
             "pipeline.steps is 1000, but the first stage with its 2 % more takes 918 and the "
             "transition to batches of 4 nodes 120");
   EXPECT_EQ(mistake_of(whole_rollouts({1000, 900, 30}), {}, {2, 60, 60}), "none");
+  EXPECT_EQ(mistake_of(whole_rollouts({1000, 900, 41}), {}, {2, 60, 60}), "none") << "just so long";
+  EXPECT_EQ(mistake_of({1000, 900, 90}, {}, {1, 60, 60}),
+            "pipeline.steps is 1000, but the first stage with its 2 % more takes 918 and the "
+            "transition to batches of 1 node 90");
+  EXPECT_EQ(mistake_of({1000, 100, 30}, {60, 4}, {1, 60, 60}), "none");
+  EXPECT_EQ(mistake_of({1000, 100, 30}, {61, 4}, {1, 60, 60}),
+            "61 mini-batches cannot be made of a rank's 60 samplers (ppo.num_mini_batch, "
+            "multiplied in the first stage for 1 node)");
   EXPECT_EQ(mistake_of(whole_rollouts({1000, 100, 30}), {3, 4}, {2, 4, 4}),
             "6 mini-batches cannot be made of a rank's 4 samplers (ppo.num_mini_batch, multiplied "
             "in the first stage for 2 nodes)");
@@ -137,6 +145,8 @@ TEST(Pipeline, RanksThatShareANodesSamplersHaveAPartOfEveryMiniBatch) {
   EXPECT_EQ(first_stage({1, 4}, {12, 60, 60}).num_mini_batch, 12);
   EXPECT_EQ(first_stage({1, 4}, {12, 60, 7}).num_mini_batch, 4);
   EXPECT_EQ(first_stage({1, 4}, {12, 60, 7}).update_repeats, 12);
+  EXPECT_EQ(first_stage({4, 4}, {12, 60, 60}).num_mini_batch, 48) << "no rank shares them";
+  EXPECT_EQ(first_stage({1, 4}, {2, 1, 1}).num_mini_batch, 1) << "one sampler";
   EXPECT_EQ(first_stage({4, 4}, {12, 60, 7}).num_mini_batch, 4);
   EXPECT_EQ(first_stage({4, 4}, {12, 60, 7}).update_repeats, 48);
   EXPECT_EQ(mistake_of(whole_rollouts(), {8, 4}, {3, 60, 7}),
@@ -206,4 +216,9 @@ TEST(Pipeline, RolloutStepsAndTheRateCanBeSetByHand) {
             "pipeline.rollout_steps has 1 number, but the run has 2 stages");
   settings.small_batch_steps = 0;
   EXPECT_EQ(mistake_of(settings, {}, {8, 60, 60}), "none");
+  settings.rollout_steps = {100, 8};
+  EXPECT_EQ(mistake_of(settings, {}, {8, 60, 60}),
+            "pipeline.rollout_steps has 2 numbers, but the run has 1 stage");
+  settings.small_batch_steps = 1000;
+  EXPECT_EQ(plan_pipeline(settings, {1, 4, 128}, {8, 60, 60}).longest_rollout(), 100);
 }
