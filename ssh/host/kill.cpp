@@ -31,7 +31,7 @@ using Clock = std::chrono::steady_clock;
 constexpr milliseconds kBetweenLooks{100};
 constexpr milliseconds kForTerminals{500};  // for what holds the terminals, after TERM
 constexpr milliseconds kForOthers{1000};    // for processes of another user, which go with a parent
-constexpr int kKillRounds = 10;
+constexpr int kMostStrikes = 10;
 constexpr int kCalmLooks = 3;
 constexpr int kTries = 3;  // to look: memory or descriptors may be short for a moment
 constexpr std::size_t kLongestCommand = 200;
@@ -216,17 +216,15 @@ void Ending::report(KillReply& reply) const {
                          "from elsewhere)");
 }
 
-/// What begins and ends all the time is met by chance: one look without it says little.
 void Ending::strike() {
-  int calm = 0;
-  for (int round = 0; round < kKillRounds && (!living_.empty() || was_restless_); ++round) {
+  Strikes strikes;
+  while (strikes.are_due(!living_.empty(), was_restless_)) {
     send(SIGKILL, living_);
     look(Do::strike);
     wait_for_end(Whom::living, kForTerminals);
-    calm = living_.empty() && !is_restless_ ? calm + 1 : 0;
-    if (calm == kCalmLooks) return;
+    strikes.add(living_.empty() && !is_restless_);
   }
-  is_unsettled_ = was_restless_;
+  is_unsettled_ = was_restless_ && !strikes.have_calmed();
 }
 
 void Ending::end_members(KillReply& reply) {
@@ -313,6 +311,19 @@ std::vector<std::string> places_of(const std::vector<std::string>& state_folders
 }
 
 }  // namespace
+
+bool Strikes::are_due(bool any_lives, bool was_restless) const {
+  return count_ < kMostStrikes && !have_calmed() && (any_lives || was_restless);
+}
+
+void Strikes::add(bool is_calm) {
+  ++count_;
+  calm_ = is_calm ? calm_ + 1 : 0;
+}
+
+bool Strikes::have_calmed() const {
+  return calm_ >= kCalmLooks;
+}
 
 KillReply kill_run(const KillRequest& request) {
   KillReply reply;

@@ -22,4 +22,21 @@ KillReply kill_run(const KillRequest& request);
 KillReply end_processes(const std::string& run_id, std::chrono::milliseconds grace,
                         const std::set<pid_t>& spared);
 
+/// How often SIGKILL is sent to a run, with a look after each time. What begins and ends all the
+/// time is met by chance: one look without it says little.
+class Strikes {
+ public:
+  /// Whether it is sent once more. `was_restless`: at some look a member ended before it could be
+  /// met.
+  bool are_due(bool any_lives, bool was_restless) const;
+  /// After one: whether nothing lived at its last look, and nothing ended before it could be met.
+  void add(bool is_calm);
+  /// Whether enough looks in a row were calm.
+  bool have_calmed() const;
+
+ private:
+  int count_ = 0;
+  int calm_ = 0;  ///< in a row
+};
+
 }  // namespace dtool::host

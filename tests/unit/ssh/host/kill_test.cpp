@@ -327,6 +327,37 @@ TEST_F(Kill, EndsTheRunBeforeItSaysThatTheScreensCannotBeAskedFor) {
   EXPECT_FALSE(is_alive(program));
 }
 
+TEST(Strikes, EndWhereNothingLivesAndEverythingWasMet) {
+  Strikes strikes;
+  EXPECT_FALSE(strikes.are_due(false, false));
+  EXPECT_TRUE(strikes.are_due(true, false));
+  strikes.add(true);
+  EXPECT_FALSE(strikes.are_due(false, false));
+}
+
+TEST(Strikes, ThreeCalmLooksInARowEndThemWhereTheRunWasRestless) {
+  Strikes strikes;
+  for (const bool is_calm : {true, true, false, true, true}) {
+    strikes.add(is_calm);
+    EXPECT_TRUE(strikes.are_due(false, true));
+    EXPECT_FALSE(strikes.have_calmed());
+  }
+  strikes.add(true);
+  EXPECT_FALSE(strikes.are_due(false, true));
+  EXPECT_TRUE(strikes.have_calmed());
+}
+
+TEST(Strikes, AreTenAtMost) {
+  Strikes strikes;
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_TRUE(strikes.are_due(true, false)) << i;
+    EXPECT_TRUE(strikes.are_due(true, true)) << i;
+    strikes.add(false);
+  }
+  EXPECT_FALSE(strikes.are_due(true, true));
+  EXPECT_FALSE(strikes.have_calmed());
+}
+
 /// A program `screen` that shows what stands in `listing`, notes how it was called in `calls`, and
 /// ends a session as it is told.
 struct KillOfScreens : Kill {
