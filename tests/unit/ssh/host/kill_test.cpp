@@ -255,7 +255,8 @@ TEST_F(Kill, AUserIsToldOfAProcessThatIsAnothers) {
 /// the rest of its run.
 int kill_from_inside() {
   const char* run_id = std::getenv("DTOOL_RUN_ID");
-  for (const std::string& each : kill_run({run_id, {}, {}, 100}).left) std::puts(each.c_str());
+  for (const std::string& each : kill_run({run_id, {"unit"}, {}, 100}).left)
+    std::puts(each.c_str());
   for (const std::string& each :
        end_processes(run_id, std::chrono::milliseconds(100), {::getppid()}).left)
     std::puts(each.c_str());
@@ -393,6 +394,18 @@ TEST_F(KillOfScreens, TheyAreToldToQuitBeforeTheyAreForced) {
   EXPECT_TRUE(is_alive(other));
   EXPECT_TRUE(was_called("-ls unit")) << folder.read("calls");
   EXPECT_TRUE(was_called("-S " + name + " -X quit")) << folder.read("calls");
+  EXPECT_TRUE(was_called("-wipe")) << folder.read("calls");
+}
+
+TEST_F(KillOfScreens, OneFromWhichTheKillIsCalledIsNotToldToQuit) {
+  begin(":", "exec sleep 65", run_id);
+  const ChildResult told = run_program(
+      {"env", "DTOOL_RUN_ID=" + run_id, "bash", "-c",
+       "echo \" $$.unit (Attached)\" >listing; \"$0\" kill_from_inside; exit", own_path()},
+      std::chrono::seconds(60), folder.path());
+  EXPECT_EQ(told.exit_code, 0) << told.err;
+  EXPECT_NE(told.out.find("it has called this very dtool kill"), told.out.npos) << told.out;
+  EXPECT_EQ(folder.read("calls").find("quit"), std::string::npos) << folder.read("calls");
   EXPECT_TRUE(was_called("-wipe")) << folder.read("calls");
 }
 
