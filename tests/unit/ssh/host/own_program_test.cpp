@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
@@ -31,6 +32,11 @@ const tests::OwnProgram kNameItself("name_itself_without_its_file", [] {
   const std::string path = own_path();
   fs::remove(path);
   std::puts((own_path() == path ? path : own_path()).c_str());
+  return 0;
+});
+
+const tests::OwnProgram kWait("wait_to_be_ended", [] {
+  for (;;) ::pause();
   return 0;
 });
 
@@ -65,10 +71,10 @@ TEST_F(OwnVersions, AProgramWhoseFileIsGoneStillKnowsWhereItWas) {
 TEST_F(OwnVersions, OldOnesThatNoProcessRunsGo) {
   const fs::path own = version('0', own_path());
   const fs::path unused = version('1', "/bin/true");
-  const fs::path running = version('2', fs::canonical("/bin/sh"));
+  const fs::path running = version('2', own_path());
   const fs::path young = version('3', "/bin/true");
   for (const fs::path& each : {own, unused, running}) make_old(each);
-  Child child({running, "-c", "while :; do sleep 60; done"}, "/");
+  const Child child({running, "wait_to_be_ended"}, "/");
   const auto runs = [](const fs::path& file) {
     for (const pid_t each : list_pids()) {
       std::error_code gone;
