@@ -241,10 +241,10 @@ TEST(LookAround, TellsOfEachThatBearsAnId) {
 
 TEST(Members, ThatThisDescendsFromAreNamedUpToProcess1) {
   Host host;
-  host.sight.processes.front().parent = 2;
-  host.add(2, 1, 2, "x_1");
+  host.sight.processes.front().parent = kOne;
+  host.add(kOne, 1, kOne, "x_1");
   host.add(1, 0, 1, "x_1");
-  EXPECT_EQ(MemberFinder(run_of("x_1")).look(host.sight).callers, std::vector<pid_t>{2});
+  EXPECT_EQ(MemberFinder(run_of("x_1")).look(host.sight).callers, std::vector<pid_t>{kOne});
 }
 
 TEST(Members, ThatAreSparedStayWithTheirChildren) {
