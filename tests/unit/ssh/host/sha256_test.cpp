@@ -82,6 +82,7 @@ TEST(AreEqual, ComparesAllOfBoth) {
   EXPECT_FALSE(are_equal("abc", "abd"));
   EXPECT_FALSE(are_equal("abc", "xbc"));
   EXPECT_FALSE(are_equal("abc", "ab"));
+  EXPECT_FALSE(are_equal("ab", "abc"));
 }
 
 }  // namespace

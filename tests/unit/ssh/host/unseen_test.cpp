@@ -274,6 +274,7 @@ TEST_F(UnseenTest, DockersContainersCountForWhoeverMaySpeakToDocker) {
   {
     const tests::TemporaryVariable host("DOCKER_HOST", "unix://" + socket);
     EXPECT_EQ(count_told("containerd-shim", kNobody, kNobody - 1), 0U) << "it only has the name";
+    EXPECT_EQ(count_told("bash", 0, 0), 0U) << "it is no container";
     const std::string roots = std::to_string(serve("containerd-shim", 0, kNobody - 1).first);
     EXPECT_EQ(told("containerd-shim (pid " + roots, {}).size(), 1U);
     const ActingAs nobody(kNobody);
