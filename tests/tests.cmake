@@ -51,6 +51,7 @@ if(DTOOL_TESTS)
     tests/unit/cli/run/host/job_cause_test.cpp
     tests/unit/cli/run/host/job_test.cpp
     tests/unit/cli/run/host/kept_ranks_test.cpp
+    tests/unit/cli/run/host/lacks_test.cpp
     tests/unit/cli/run/host/last_words_test.cpp
     tests/unit/cli/run/host/limits_test.cpp
     tests/unit/cli/run/host/line_merger_test.cpp
@@ -70,6 +71,7 @@ if(DTOOL_TESTS)
     tests/unit/cli/run/host/used_by_runs_test.cpp
     tests/unit/cli/run/host/watch_test.cpp
     tests/unit/cli/run/host/wire_test.cpp
+    tests/unit/cli/run/host/survey_test.cpp
     tests/unit/cli/run/listener_test.cpp
     tests/unit/cli/run/listener_trial_test.cpp
     tests/unit/cli/run/plan_test.cpp

@@ -66,8 +66,22 @@ std::string find_lock_fault() {
   return why;
 }
 
-/// The host's package manager: the one of the system's own kind, else the first that is there.
-std::string find_package_manager() {
+}  // namespace
+
+std::string value_of_release(std::string_view release, std::string_view name) {
+  for (auto& [key, value] : read_pairs(release)) {
+    if (key != name) continue;
+    std::erase(value, '"');
+    return value;
+  }
+  return {};
+}
+
+std::string os_release(std::string_view name) {
+  return value_of_release(read_file("/etc/os-release").value_or(""), name);
+}
+
+std::string find_package_manager(std::string_view kinds) {
   struct Manager {
     std::string_view name;
     std::string_view systems;  ///< as ID and ID_LIKE of /etc/os-release have them
@@ -80,27 +94,15 @@ std::string find_package_manager() {
       Manager{"apk", " alpine "},
       Manager{"pacman", " arch "},
   };
-  const std::string kinds = os_release("ID") + " " + os_release("ID_LIKE");
-  for (std::string_view rest = kinds; !rest.empty();) {
-    const std::string kind = " " + std::string(cut_word(rest)) + " ";
+  while (!kinds.empty()) {
+    const std::string kind = " " + std::string(cut_word(kinds)) + " ";
     for (const Manager& each : kManagers) {
-      const bool is_its = kind.size() > 2 && each.systems.find(kind) != each.systems.npos;
+      const bool is_its = each.systems.find(kind) != each.systems.npos;
       if (is_its && is_program(std::string(each.name))) return std::string(each.name);
     }
   }
   for (const Manager& each : kManagers) {
     if (is_program(std::string(each.name))) return std::string(each.name);
-  }
-  return {};
-}
-
-}  // namespace
-
-std::string os_release(std::string_view name) {
-  for (auto& [key, value] : read_pairs(read_file("/etc/os-release").value_or(""))) {
-    if (key != name) continue;
-    std::erase(value, '"');
-    return value;
   }
   return {};
 }
@@ -136,7 +138,8 @@ ProgramLacks find_lacks(const Wants& wants, Screen screen, Scripts scripts) {
     lacks.screen_fault = find_screen_fault();
   lacks.lock_fault = find_lock_fault();
   const bool lacks_any = !lacks.programs.empty() || !lacks.old_bash.empty() || !lacks.has_terminal;
-  if (lacks_any) lacks.package_manager = find_package_manager();
+  if (lacks_any)
+    lacks.package_manager = find_package_manager(os_release("ID") + " " + os_release("ID_LIKE"));
   return lacks;
 }
 

@@ -27,22 +27,9 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-/// The field of this user's line in /etc/passwd, counted from 0; empty if there is no line.
-std::string passwd_field(std::size_t wanted) {
-  const std::string uid = std::to_string(::getuid());
-  const std::string text = read_file("/etc/passwd").value_or("");
-  for (std::string_view rest = text; !rest.empty();) {
-    std::string_view line = cut_line(rest);
-    std::vector<std::string> fields;
-    for (;;) {
-      const std::size_t end = line.find(':');
-      fields.emplace_back(line.substr(0, end));
-      if (end == line.npos) break;
-      line.remove_prefix(end + 1);
-    }
-    if (fields.size() > wanted && fields.size() > 2 && fields[2] == uid) return fields[wanted];
-  }
-  return {};
+/// Of this user's line in /etc/passwd.
+std::string own_passwd_field(std::size_t wanted) {
+  return passwd_field(read_file("/etc/passwd").value_or(""), ::getuid(), wanted);
 }
 
 std::string system_name() {
@@ -66,34 +53,14 @@ std::optional<std::int64_t> quota_of_group(const std::string& folder) {
   return std::max<std::int64_t>(1, *quota / *period);
 }
 
-/// The same of all control groups of this process, and of those above them.
-std::optional<std::int64_t> quota_of_cores() {
-  std::optional<std::int64_t> least;
-  const std::string groups = read_file("/proc/self/cgroup").value_or("");
-  for (std::string_view rest = groups; !rest.empty();) {
-    std::string_view line = cut_line(rest);  // `0::/a/group`, or `5:cpu,cpuacct:/a/group`
-    line.remove_prefix(std::min(line.find(':') + 1, line.size()));
-    const std::string kinds = "," + std::string(line.substr(0, line.find(':'))) + ",";
-    line.remove_prefix(std::min(line.find(':') + 1, line.size()));
-    const bool is_second = kinds == ",,";
-    if ((!is_second && kinds.find(",cpu,") == kinds.npos) || !line.starts_with('/')) continue;
-    const std::string top = is_second ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu";
-    for (std::filesystem::path group = line;; group = group.parent_path()) {
-      const auto cores = quota_of_group(top + group.string());
-      if (cores) least = std::min(least.value_or(*cores), *cores);
-      if (group == "/") break;
-    }
-  }
-  return least;
-}
-
 std::int64_t count_cores() {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
   const std::int64_t cores = ::sched_getaffinity(0, sizeof allowed, &allowed) == 0
                                  ? CPU_COUNT(&allowed)
                                  : ::sysconf(_SC_NPROCESSORS_ONLN);
-  return std::min(cores, quota_of_cores().value_or(cores));
+  const auto quota = quota_of_cores(read_file("/proc/self/cgroup").value_or(""), "/sys/fs/cgroup");
+  return std::min(cores, quota.value_or(cores));
 }
 
 std::int64_t free_bytes_of(const std::string& folder) {
@@ -102,33 +69,14 @@ std::int64_t free_bytes_of(const std::string& folder) {
   return static_cast<std::int64_t>(free_bytes(disk));
 }
 
-/// A line of /proc/meminfo, in bytes; 0 if it is missing.
-std::int64_t memory_of(std::string_view wanted) {
-  const std::string text = read_file("/proc/meminfo").value_or("");
-  for (std::string_view rest = text; !rest.empty();) {
-    std::string_view line = cut_line(rest);
-    if (cut_word(line) == wanted)
-      return parse_number<std::int64_t>(cut_word(line)).value_or(0) * 1024;
-  }
-  return 0;
+std::int64_t own_memory(std::string_view which) {
+  return memory_of(read_file("/proc/meminfo").value_or(""), which);
 }
 
-/// `127.0.1.1` if /etc/hosts leads this machine's own name there; else empty. By such an address no
-/// other machine reaches it.
 std::string loopback_of_own_name() {
   std::array<char, 256> name{};
   if (::gethostname(name.data(), name.size() - 1) != 0) return {};
-  const std::string text = read_file("/etc/hosts").value_or("");
-  for (std::string_view rest = text; !rest.empty();) {
-    std::string_view line = cut_line(rest);
-    line = line.substr(0, line.find('#'));
-    const std::string_view address = cut_word(line);
-    for (std::string_view word = cut_word(line); !word.empty(); word = cut_word(line)) {
-      if (word != name.data()) continue;
-      return address.starts_with("127.") ? std::string(address) : "";
-    }
-  }
-  return {};
+  return loopback_of(read_file("/etc/hosts").value_or(""), name.data());
 }
 
 /// `tmux 3.3a` of a tmux that takes screen's place.
@@ -140,17 +88,74 @@ std::string find_tmux() {
 
 }  // namespace
 
+std::string passwd_field(std::string_view passwd, uid_t user, std::size_t wanted) {
+  const std::string uid = std::to_string(user);
+  while (!passwd.empty()) {
+    std::string_view line = cut_line(passwd);
+    std::vector<std::string> fields;
+    for (;;) {
+      const std::size_t end = line.find(':');
+      fields.emplace_back(line.substr(0, end));
+      if (end == line.npos) break;
+      line.remove_prefix(end + 1);
+    }
+    if (fields.size() > wanted && fields.size() > 2 && fields[2] == uid) return fields[wanted];
+  }
+  return {};
+}
+
+std::optional<std::int64_t> quota_of_cores(std::string_view groups, const std::string& folder) {
+  std::optional<std::int64_t> least;
+  while (!groups.empty()) {
+    std::string_view line = cut_line(groups);  // `0::/a/group`, or `5:cpu,cpuacct:/a/group`
+    line.remove_prefix(std::min(line.find(':') + 1, line.size()));
+    const std::string kinds = "," + std::string(line.substr(0, line.find(':'))) + ",";
+    line.remove_prefix(std::min(line.find(':') + 1, line.size()));
+    const bool is_second = kinds == ",,";
+    if ((!is_second && kinds.find(",cpu,") == kinds.npos) || !line.starts_with('/')) continue;
+    const std::string top = is_second ? folder : folder + "/cpu";
+    for (std::filesystem::path group = line;; group = group.parent_path()) {
+      const auto cores = quota_of_group(top + group.string());
+      if (cores) least = std::min(least.value_or(*cores), *cores);
+      if (group == "/") break;
+    }
+  }
+  return least;
+}
+
+std::int64_t memory_of(std::string_view meminfo, std::string_view wanted) {
+  while (!meminfo.empty()) {
+    std::string_view line = cut_line(meminfo);
+    if (cut_word(line) == wanted)
+      return parse_number<std::int64_t>(cut_word(line)).value_or(0) * 1024;
+  }
+  return 0;
+}
+
+std::string loopback_of(std::string_view hosts, std::string_view name) {
+  while (!hosts.empty()) {
+    std::string_view line = cut_line(hosts);
+    line = line.substr(0, line.find('#'));
+    const std::string_view address = cut_word(line);
+    for (std::string_view word = cut_word(line); !word.empty(); word = cut_word(line)) {
+      if (word != name) continue;
+      return address.starts_with("127.") ? std::string(address) : "";
+    }
+  }
+  return {};
+}
+
 std::string user_name() {
   const std::string name = variable("USER");
   if (!name.empty()) return name;
-  const std::string known = passwd_field(0);
+  const std::string known = own_passwd_field(0);
   return known.empty() ? std::to_string(::getuid()) : known;
 }
 
 Hardware find_hardware(const HostGpus& gpus) {
   Hardware hardware;
   hardware.cores = count_cores();
-  hardware.memory = memory_of("MemTotal:");
+  hardware.memory = own_memory("MemTotal:");
   gpus.tell(hardware);
   return hardware;
 }
@@ -158,7 +163,7 @@ Hardware find_hardware(const HostGpus& gpus) {
 Survey survey_host(const std::string& code) {
   Survey survey;
   survey.user = user_name();
-  survey.shell = passwd_field(6);
+  survey.shell = own_passwd_field(6);
   if (survey.shell.empty()) survey.shell = variable("SHELL");
   survey.system = system_name();
   survey.bash = version_of("bash");
@@ -166,7 +171,7 @@ Survey survey_host(const std::string& code) {
   survey.tmux = find_tmux();
   survey.rsync = version_of("rsync");
   survey.own_name = loopback_of_own_name();
-  survey.free_memory = memory_of("MemAvailable:");
+  survey.free_memory = own_memory("MemAvailable:");
   survey.free_code = free_bytes_of(code);
   survey.free_home = free_bytes_of(expand_home("~"));
   return survey;
