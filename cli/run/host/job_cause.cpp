@@ -25,9 +25,9 @@ constexpr std::size_t kLongestCause = 1000;
 struct Failed {
   RankEnd end;
   std::string state;  ///< folder of its machine
-  int place = 0;
-  int rank = 0;
-  timespec at{};  ///< when its record was written
+  int place;
+  int rank;
+  timespec at;  ///< when its record was written
 
   /// As in Coordinator::find_cause(): the first failure is the cause, unless a process was killed.
   auto order() const {

@@ -11,6 +11,7 @@
 #include <functional>
 #include <string>
 
+#include "tests/unit/disk_steps.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::host {
@@ -63,7 +64,24 @@ TEST_F(EnvironmentList, WhatIsGoneOrWasAddedShows) {
   fs::create_symlink("/usr/bin/python4", environment() / "bin/python3");
   EXPECT_EQ(change(), "bin/python3 was changed");
   fs::remove_all(environment());
-  EXPECT_NE(change(), "");
+  EXPECT_EQ(change(), "cannot read " + environment().string() + ": No such file or directory");
+}
+
+TEST_F(EnvironmentList, TheFirstDifferenceIsTold) {
+  folder_.write("venv/zzz");
+  EXPECT_EQ(change(), "zzz was added") << "behind all others";
+  fs::remove(environment() / "lib/six.py");
+  EXPECT_EQ(change(), "lib/six.py is gone");
+  folder_.write("venv/aaa");
+  EXPECT_EQ(change(), "aaa was added");
+}
+
+TEST_F(EnvironmentList, IsWrittenOnceAllIsOnTheDisk) {
+  const tests::DiskSteps steps;
+  list_environment(environment(), list());
+  const std::size_t flushed = steps.text().find("flush all");
+  EXPECT_NE(flushed, std::string::npos) << steps.text();
+  EXPECT_LT(flushed, steps.text().find("name ")) << steps.text();
 }
 
 TEST_F(EnvironmentList, PythonMayKeepItsBytecode) {
@@ -73,11 +91,20 @@ TEST_F(EnvironmentList, PythonMayKeepItsBytecode) {
   EXPECT_EQ(change(), "");
 }
 
+TEST_F(EnvironmentList, AFileWithoutFactsInTheListIsNone) {
+  const std::string whole = folder_.read("complete");
+  folder_.write("complete", whole.substr(0, whole.find('\0') + 1) + "bin/python3" + '\0');
+  EXPECT_EQ(change(), "bin/python3 was added");
+}
+
 TEST_F(EnvironmentList, WithoutAWholeListItWasNotBuiltToItsEnd) {
   for (const char* text : {"", "3.11\n", "dtool's list"}) {
     folder_.write("complete", text);
     EXPECT_EQ(change(), "there is no list of its files") << text;
   }
+  const std::string whole = folder_.read("complete");
+  folder_.write("complete", "a" + whole);
+  EXPECT_EQ(change(), "there is no list of its files") << "of another version";
   fs::remove(list());
   EXPECT_EQ(change(), "there is no list of its files");
 }

@@ -8,11 +8,17 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "cli/run/host/job.h"
+#include "cli/run/host/report_port.h"
 #include "cli/run/host/supervision.h"
+#include "cli/run/host/watch.h"
 #include "ssh/host/child.h"
 #include "ssh/host/process_table.h"
 #include "tests/unit/own_program.h"
@@ -34,8 +40,8 @@ class GuardTest : public testing::Test {
     wait_for_child(process_);
   }
 
-  void guard(int place) {
-    Supervision settings{place, "h", 2, 0, 60s, "127.0.0.1", 1};
+  void guard(int place, std::uint16_t port = 1) {
+    Supervision settings{place, "h", 2, 0, 60s, "127.0.0.1", port};
     if (place == 0) settings.hosts = {"h", "i"};
     folder_.write("supervise", to_text(settings));
   }
@@ -48,17 +54,25 @@ class GuardTest : public testing::Test {
     ::_exit(run_guard());
   }
 
-  /// Runs a guard whose session says this and is gone.
-  void lose_session(const std::string& last_words) {
+  /// Starts a guard whose session says this and is gone; before that the guard gets the signal, if
+  /// there is one.
+  pid_t begin_losing_session(const std::string& last_words, int signal = 0) {
     std::array<int, 2> ends{};
-    ASSERT_EQ(::pipe(ends.data()), 0);
+    EXPECT_EQ(::pipe(ends.data()), 0);
     const pid_t guard = ::fork();
     if (guard == 0) become(ends);
     ::close(ends[0]);
+    if (signal != 0) {  // once it waits for the session
+      for (int i = 0; i < 2000 && find_process(guard)->state != 'S'; ++i) host::pause(5ms);
+      ::kill(guard, signal);
+    }
     EXPECT_EQ(::write(ends[1], last_words.data(), last_words.size()),
               static_cast<ssize_t>(last_words.size()));
     ::close(ends[1]);
-    EXPECT_EQ(wait_for_child(guard, 20s), 0);
+    return guard;
+  }
+  void lose_session(const std::string& last_words, int signal = 0) {
+    EXPECT_EQ(wait_for_child(begin_losing_session(last_words, signal), 20s), 0);
   }
 
   std::string run_id() const { return folder_.path().filename().string(); }
@@ -115,6 +129,76 @@ TEST_F(GuardTest, DoesNothingOnceTheSessionHasTakenItsLeave) {
   EXPECT_EQ(folder_.read("ended"), "");
 }
 
+TEST_F(GuardTest, ASignalThatInterruptsItIsNoEndOfTheSession) {
+  struct sigaction heard {};
+  struct sigaction before {};
+  heard.sa_handler = [](int) {};  // without SA_RESTART
+  ::sigaction(SIGUSR1, &heard, &before);
+  start_process();
+  lose_session("farewell", SIGUSR1);
+  ::sigaction(SIGUSR1, &before, nullptr);
+  EXPECT_FALSE(is_ended());
+}
+
+TEST_F(GuardTest, OfAnotherMachineTellsMachineZeroTheFailureAndThenItsLeave) {
+  const std::string token(32, 'a');
+  folder_.write("token", token + "\n");
+  Watch watch;
+  ReportPort port(0, 2, token, watch);
+  guard(1, port.port());
+  start_process();
+  const pid_t guard = begin_losing_session(to_bytes({3, Standing::running}));
+  sigset_t none;
+  ::sigemptyset(&none);
+  std::vector<Report> told;
+  std::optional<int> code;
+  for (const Time end = time_since_boot() + 15s; !code && time_since_boot() < end;) {
+    port.turn(time_since_boot());
+    for (const int each : watch.wait(10ms, none)) {
+      for (const PlacedReport& placed : port.take(each, time_since_boot())) {
+        EXPECT_EQ(placed.place, 1);
+        if (told.empty() || placed.report != told.back()) told.push_back(placed.report);
+      }
+    }
+    code = wait_for_child(guard, 0s);
+  }
+  if (!code) ::kill(guard, SIGKILL);
+  EXPECT_EQ(code, 0);
+  const std::string text = "the session on machine 1 is gone: it was killed";
+  EXPECT_EQ(told, (std::vector<Report>{{3, Standing::failed, 137, text},
+                                       {3, Standing::gone, 137, text}}));
+  EXPECT_TRUE(is_ended());
+}
+
+TEST_F(GuardTest, LeavesItToAKillThatHasBegunForAsLongAsThatMayTake) {
+  folder_.write("killed", "1\n");
+  start_process();
+  const Time began = time_since_boot();
+  lose_session("");
+  EXPECT_GE(time_since_boot() - began, 1s);
+  EXPECT_TRUE(is_ended());
+}
+
+TEST_F(GuardTest, HearsNothingButItsSessionAndSaysNothing) {
+  sigset_t usual;
+  sigset_t blocked;
+  ::sigemptyset(&blocked);
+  ::sigaddset(&blocked, SIGTERM);
+  ::sigprocmask(SIG_BLOCK, &blocked, &usual);
+  Guard guard;
+  ::sigprocmask(SIG_SETMASK, &usual, nullptr);
+  const std::string process = "/proc/" + std::to_string(guard.pid());
+  for (int i = 0; i < 2000 && !tests::read_text(process + "/cmdline").starts_with("dtool-host");
+       ++i)
+    host::pause(5ms);
+  EXPECT_TRUE(std::filesystem::read_symlink(process + "/fd/0").string().starts_with("pipe:"));
+  for (const char* each : {"/fd/1", "/fd/2"})
+    EXPECT_EQ(std::filesystem::read_symlink(process + each), "/dev/null");
+  EXPECT_NE(tests::read_text(process + "/status").find("SigBlk:\t0000000000000000\n"),
+            std::string::npos);
+  guard.dismiss();
+}
+
 TEST_F(GuardTest, OfMachineZeroDoesNothingOnceTheEndIsRecorded) {
   folder_.write("exit_code", "0\n");
   start_process();
@@ -151,6 +235,7 @@ TEST_F(GuardTest, ThatWasKilledIsKnownToBeGone) {
   EXPECT_FALSE(guard.is_alive());
   EXPECT_EQ(guard.pid(), -1);
   EXPECT_EQ(::kill(pid, 0), -1);
+  guard.dismiss();  // writes to nobody
 }
 
 TEST(WordsOfGuard, AMachineThatRanHasFailedAndThenGoes) {

@@ -6,7 +6,9 @@
 
 #include <chrono>
 #include <filesystem>
+#include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "tests/unit/temporary_folder.h"
 
@@ -30,9 +32,9 @@ class JobCause : public testing::Test {
     if (!words.empty()) run_.write(state + "/last_words.0." + std::to_string(rank), words);
   }
 
-  Told told() const {
+  Told told(const std::string& first = "0", const std::string& count = "2") const {
     testing::internal::CaptureStdout();
-    const int code = tell_job_cause({run_.path(), "0", "0", "2"});
+    const int code = tell_job_cause({run_.path(), "0", first, count});
     return {testing::internal::GetCapturedStdout(), code};
   }
 
@@ -83,6 +85,31 @@ TEST_F(JobCause, IsEmptyIfNoProcessFailedByItself) {
   record(0, 0, "143 told\n");
   record(1, 1, "0 \n");
   EXPECT_EQ(told(), (Told{"", 0}));
+}
+
+TEST_F(JobCause, IsLookedForOnTheJobsOwnMachines) {
+  for (const int machine : {0, 1, 2}) record(machine, machine, "7 \n");
+  EXPECT_EQ(told("1", "1"), (Told{"rank 1 on machine 1 ended with exit code 7\n", 0}));
+  EXPECT_EQ(run_.read("machine1/cause_place"), "1 1\n");
+  for (const char* machine : {"machine0", "machine2"})
+    EXPECT_EQ(run_.read(std::string(machine) + "/cause_place"), "");
+}
+
+TEST_F(JobCause, IsNoFileThatIsNoProcesssRecord) {
+  record(0, 0, "\n");
+  record(0, 1, "x \n");
+  run_.write("machine1/ranks/new", "7 \n");
+  EXPECT_EQ(told(), (Told{"", 0}));
+}
+
+TEST_F(JobCause, IsToldInAThousandCharacters) {
+  record(1, 1, "1 \n", std::string(1500, 'x'));
+  EXPECT_EQ(told().text.size(), 1001U);
+}
+
+TEST_F(JobCause, IsRefusedWithoutItsWords) {
+  for (const std::size_t count : {3U, 5U})
+    EXPECT_THROW(tell_job_cause(std::vector<std::string>(count, "1")), std::runtime_error);
 }
 
 }  // namespace

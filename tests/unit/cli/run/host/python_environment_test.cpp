@@ -280,7 +280,7 @@ TEST_F(BuiltEnvironment, OthersGoThatWereNotUsedForAMonthUnlessARunUsesThem) {
   const auto young = other('b', 29);
   const auto old = other('c', 31);
   const auto used = other('d', 31);
-  home_.write(".dtool/runs/r_1/machine0/script", "python=" + used.string());
+  home_.write(".dtool/runs/r_1/machine0/script", "environment=" + used.filename().string());
   send("lock.txt");
   EXPECT_TRUE(build().is_built);
   EXPECT_TRUE(std::filesystem::exists(young));

@@ -22,6 +22,9 @@ TEST(PyTorchVersion, IsTheLineOfItsFile) {
                             "__version__ = '2.11.0+cu130'\ndebug = False\n"),
             "2.11.0+cu130");
   EXPECT_EQ(pytorch_version("__version__ = \"1.13.0a0\""), "1.13.0a0");
+  for (const std::string& version :
+       {std::string("1"), std::string("0a9z.AZ+-_"), std::string(64, '1')})
+    EXPECT_EQ(pytorch_version("__version__ = '" + version + "'\n"), version);
 }
 
 TEST(PyTorchVersion, IsNothingThatHasToBeComputedAndNoOddText) {
@@ -34,11 +37,14 @@ TEST(PyTorchVersion, IsNothingThatHasToBeComputedAndNoOddText) {
   EXPECT_EQ(pytorch_version("__version__ = '2.11.0; rm'\n"), "");
   EXPECT_EQ(pytorch_version("__version__ = '2.11.0\x1b[31m'\n"), "");
   EXPECT_EQ(pytorch_version("__version__ = '" + std::string(65, '1') + "'\n"), "");
+  EXPECT_EQ(pytorch_version("__version__ = 121\n__version__ = '1'\n"), "");
+  for (const char odd : std::string_view("/:@[`{ "))
+    EXPECT_EQ(pytorch_version(std::string("__version__ = '1") + odd + "'\n"), "") << odd;
 }
 
 TEST(PyTorchFolder, HasNoSignThatTheLoaderReadsAsAnotherThing) {
   EXPECT_TRUE(can_be_searched("/home/ann/my venv/torch"));
-  for (const char* each : {"", "torch", "/a:b", "/a;b", "/$ORIGIN/torch", "/a\nb"})
+  for (const char* each : {"", "torch", "/a:b", "/a;b", "/$ORIGIN/torch", "/a\nb", "/a\x7f"})
     EXPECT_FALSE(can_be_searched(each)) << each;
 }
 
