@@ -57,6 +57,8 @@ if(DTOOL_TESTS)
     tests/unit/cli/run/host/line_merger_test.cpp
     tests/unit/cli/run/host/link_state_test.cpp
     tests/unit/cli/run/host/machine_test.cpp
+    tests/unit/cli/run/host/merging_test.cpp
+    tests/unit/cli/run/host/port_holder_test.cpp
     tests/unit/cli/run/host/port_state_test.cpp
     tests/unit/cli/run/host/python_environment_test.cpp
     tests/unit/cli/run/host/pytorch_test.cpp
@@ -66,8 +68,11 @@ if(DTOOL_TESTS)
     tests/unit/cli/run/host/ranks_test.cpp
     tests/unit/cli/run/host/report_test.cpp
     tests/unit/cli/run/host/reports_over_tcp_test.cpp
+    tests/unit/cli/run/host/session_test.cpp
     tests/unit/cli/run/host/supervised_session_test.cpp
     tests/unit/cli/run/host/supervision_test.cpp
+    tests/unit/cli/run/host/trainers_test.cpp
+    tests/unit/cli/run/host/trial_test.cpp
     tests/unit/cli/run/host/used_by_runs_test.cpp
     tests/unit/cli/run/host/watch_test.cpp
     tests/unit/cli/run/host/wire_test.cpp

@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
     return dtool::ssh::remote_shell(std::vector<std::string>(argv + 2, argv + argc));
   }
   if (argc > 1 && dtool::tests::own_programs().contains(argv[1]))
-    return dtool::tests::own_programs()[argv[1]]();
+    return dtool::tests::own_programs()[argv[1]](std::vector<std::string>(argv + 2, argv + argc));
   ::testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }

@@ -1,21 +1,28 @@
 // SPDX-License-Identifier: MIT
 // What the program of tests does in place of dtool-host, where the code under test starts itself
-// with a word: `unit_tests WORD`, and with more words behind it.
+// with a word and arguments: `unit_tests WORD…`.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace dtool::tests {
 
-inline std::map<std::string, int (*)()>& own_programs() {
-  static std::map<std::string, int (*)()> programs;
+using OwnMain = std::function<int(const std::vector<std::string>& arguments)>;
+
+inline std::map<std::string, OwnMain>& own_programs() {
+  static std::map<std::string, OwnMain> programs;
   return programs;
 }
 
 /// A global object of a test's file.
 struct OwnProgram {
-  OwnProgram(const std::string& word, int (*run)()) { own_programs()[word] = run; }
+  OwnProgram(const std::string& word, int (*run)()) {
+    own_programs()[word] = [run](const auto& /*arguments*/) { return run(); };
+  }
+  OwnProgram(const std::string& word, OwnMain run) { own_programs()[word] = std::move(run); }
 };
 
 }  // namespace dtool::tests

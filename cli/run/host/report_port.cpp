@@ -3,6 +3,7 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -61,6 +62,12 @@ void ReportPort::make_room() {
   guests_.erase(chosen);
 }
 
+/// Whether somebody waits to be let in.
+bool ReportPort::is_awaited() const {
+  pollfd listener{listener_.get(), POLLIN, 0};
+  return ::poll(&listener, 1, 0) == 1;
+}
+
 std::vector<int> ReportPort::let_in(Time now) {
   std::vector<int> come;
   for (int i = 0; i < kMostAtOnce; ++i) {
@@ -69,7 +76,9 @@ std::vector<int> ReportPort::let_in(Time now) {
     Descriptor socket(::accept4(listener_.get(), reinterpret_cast<sockaddr*>(&name), &size,
                                 SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket.is_open()) {
-      if (errno == EMFILE || errno == ENFILE) make_room();
+      // accept4() wants a descriptor before it looks whether anyone is there.
+      const bool has_none_left = errno == EMFILE || errno == ENFILE;
+      if (has_none_left && is_awaited()) make_room();
       break;
     }
     if (guests_.size() >= kMostGuests) make_room();

@@ -70,6 +70,7 @@ class ReportPort {
 
   std::vector<int> let_in(Time now);
   void make_room();
+  bool is_awaited() const;
   void hear_guest(int descriptor, std::vector<PlacedReport>& reports);
   bool greet(Guest& guest);
   void hear_machine(int descriptor, std::vector<PlacedReport>& reports);

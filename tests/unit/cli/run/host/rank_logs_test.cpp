@@ -5,11 +5,13 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,8 @@
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
 #include "ssh/host/process_table.h"
+#include "ssh/host/rank_log.h"
+#include "tests/unit/few_descriptors.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::host {
@@ -37,6 +41,7 @@ class RankLogsTest : public testing::Test {
   ~RankLogsTest() override {
     for (const pid_t each : ranks) ::kill(each, SIGKILL);
     for (const pid_t each : ranks) wait_for_child(each);
+    for (const pid_t each : merging()) wait_for_child(each, std::chrono::seconds(10));
   }
 
   void write(std::size_t rank, const std::string& text) const { write_all(logs->file(rank), text); }
@@ -123,6 +128,143 @@ TEST_F(RankLogsTest, OneThatHasPutAllThereLeavesNothingToSay) {
   end();
   tell_unmerged(state, log);
   EXPECT_EQ(read_file(log), "r1: all\n");
+}
+
+TEST_F(RankLogsTest, ItsProcessStaysForTheLastWordsOfARunThatIsEnded) {
+  const std::vector<pid_t> processes = merging();
+  ASSERT_EQ(processes.size(), 1U);
+  write(0, "first\n");
+  EXPECT_TRUE(eventually_has("r0: first\n"));
+  for (const int each : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2})
+    ::kill(processes[0], each);
+  write(0, "last words\n");
+  EXPECT_TRUE(eventually_has("r0: first\nr0: last words\n"));
+  EXPECT_EQ(merging(), processes);
+  EXPECT_EQ(::getsid(processes[0]), processes[0]) << "mpirun ends its own session's groups";
+  end();
+  EXPECT_EQ(merging(), std::vector<pid_t>{});
+}
+
+TEST_F(RankLogsTest, ALineWithoutAnEndIsCompleteOnceItsRankHasEnded) {
+  write(1, "no end");
+  logs->end(1);
+  EXPECT_TRUE(eventually_has("r1: no end\n")) << "the other one goes on";
+}
+
+TEST_F(RankLogsTest, SettledAllIsThereEachTime) {
+  std::string wanted;
+  for (int i = 0; i < 3; ++i) {
+    const std::string line(100'000, static_cast<char>('a' + i));
+    for (int j = 0; j < 20; ++j) {
+      write(0, line + "\n");
+      wanted += "r0: " + line + "\n";
+    }
+    logs->settle();
+    EXPECT_TRUE(read_file(log, 8U << 20U) == wanted) << i;
+  }
+}
+
+TEST_F(RankLogsTest, FilesAreMadeForWhoMayReadTheRuns) {
+  write(0, "one\n");
+  EXPECT_TRUE(eventually_has("r0: one\n"));
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  for (const std::string& each : {logs->path(0), log.string()}) {
+    struct stat found {};
+    ASSERT_EQ(::stat(each.c_str(), &found), 0);
+    EXPECT_EQ(found.st_mode & 07777U, 0666U & ~mask) << each;
+  }
+}
+
+TEST_F(RankLogsTest, WhatWasInAFileBeforeIsNotPutThereAgain) {
+  append_to(rank_log(state, 1, 5), "of before\n");
+  RankLogs other(state, 1, {5}, 2);
+  ASSERT_TRUE(other.are_open());
+  other.start({ranks[0]});
+  write_all(other.file(0), "new\n");
+  EXPECT_TRUE(eventually_has("r5: new\n"));
+  other.end(0);
+  other.finish();
+  const LogRanks noted = read_log_ranks(state);
+  EXPECT_TRUE(noted.are_marked);
+  EXPECT_EQ(noted.ranks, (std::set<int>{0, 1, 5}));
+}
+
+TEST_F(RankLogsTest, OneThatIsKilledAHundredTimesIsNotReplacedAnyMore) {
+  constexpr const char* kLack = " alone: no process can put them here";
+  const auto says_so = [this] {
+    return read_file(log).value_or("").find(kLack) != std::string::npos;
+  };
+  for (int i = 0; i < 99; ++i) kill_merging();
+  EXPECT_FALSE(says_so());
+  EXPECT_EQ(merging().size(), 1U);
+  kill_merging();
+  EXPECT_TRUE(says_so());
+  EXPECT_EQ(merging().size(), 0U);
+}
+
+TEST_F(RankLogsTest, WithoutDescriptorsForItsChannelTheLogSaysWhereTheLinesAre) {
+  RankLogs other(state, 1, {5}, 2);
+  ASSERT_TRUE(other.are_open());
+  {
+    const tests::FewDescriptors three(3);  // the rank's file, the log, and half a pair
+    other.start({ranks[0]});
+  }
+  EXPECT_EQ(merging().size(), 1U) << "of the test's own ranks";
+  EXPECT_EQ(read_file(log), "dtool: the ranks' lines are in " + rank_folder(state) +
+                                " alone: no process can put them here: Too many open files\n");
+}
+
+/// Where ranks have no files of their own.
+class OneRank : public testing::Test {
+ protected:
+  static long count_children() {
+    return std::ranges::count(read_processes(), ::getpid(), &Process::parent);
+  }
+
+  /// That the ranks write into the log themselves.
+  void expect_alone(int attempt, const std::vector<int>& numbers, int processes) {
+    const long before = count_children();
+    RankLogs logs(state, attempt, numbers, processes);
+    EXPECT_FALSE(logs.are_open());
+    logs.start({::getpid()});
+    EXPECT_EQ(count_children(), before);
+    logs.keep();
+    logs.end(0);
+    logs.settle();
+    logs.finish();
+    EXPECT_FALSE(read_log_ranks(state).are_marked);
+    EXPECT_EQ(read_log_ranks(state).ranks, (std::set<int>{numbers.begin(), numbers.end()}));
+  }
+
+  const tests::TemporaryFolder folder;
+  const std::filesystem::path state = folder.path() / "machine0";
+};
+
+TEST_F(OneRank, AloneOnItsMachineWritesIntoTheLog) {
+  folder.write("machine0.log", "");
+  std::filesystem::create_directories(state);
+  std::filesystem::create_symlink(folder.path() / "machine0.log", state / "log");
+  expect_alone(0, {3}, 1);
+  EXPECT_FALSE(std::filesystem::exists(rank_folder(state)));
+}
+
+TEST_F(OneRank, WhoseFileCannotBeMadeWritesIntoTheLog) {
+  folder.write("machine0.log", "");
+  std::filesystem::create_directories(state);
+  std::filesystem::create_symlink(folder.path() / "machine0.log", state / "log");
+  std::filesystem::create_directories(rank_log(state, 0, 3));
+  expect_alone(0, {3, 4}, 2);
+}
+
+TEST_F(OneRank, WithoutALogOfItsMachineHasNoFile) {
+  std::filesystem::create_directories(state);
+  expect_alone(0, {3}, 2);
+}
+
+TEST_F(RankLogsTest, AreLetGoInAChildThatHasNoUseForThem) {
+  logs->let_go();
+  EXPECT_FALSE(logs->are_open());
 }
 
 TEST_F(RankLogsTest, KilledAtAnyMomentOfAFloodItLosesNothing) {

@@ -8,11 +8,13 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 
 #include "cli/run/host/job.h"
 #include "ssh/host/child.h"
+#include "ssh/host/process_table.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::host {
@@ -109,8 +111,50 @@ TEST_F(RanksTest, AreToldTheirNumbersAsTheirRendezvousNeedsThem) {
     EXPECT_EQ(folder_.read("told.4.0"), first) << rendezvous;
     EXPECT_EQ(folder_.read("told.5.1"), second) << rendezvous;
     EXPECT_EQ(state_file("first_failure"), "dtool's own process\n") << "none failed";
+    EXPECT_FALSE(std::filesystem::exists(state() / "stopped_rank")) << "none was stopped";
     EXPECT_EQ(said(), "");
   }
+}
+
+TEST_F(RanksTest, TheFirstOnesHaveNumbersFromNought) {
+  std::vector<std::string> first = words(1, kTellVariables);
+  for (const std::size_t number : {1U, 2U, 3U}) first[number] = "0";
+  start(first);
+  EXPECT_EQ(wait(), 0);
+  EXPECT_EQ(folder_.read("told.0.0"), "0,0,0\n");
+}
+
+TEST_F(RanksTest, OfASessionSayNothingOfAnAftermath) {
+  folder_.write("machine1/supervise", "");
+  EXPECT_EQ(run(2,
+                "if [ $RANK = 4 ]; then echo Connection closed by peer; exit 1; fi\n"
+                "until [ -e go ]; do sleep 0.02; done\n"),
+            1);
+  folder_.write("go", "");
+  EXPECT_EQ(said(), "") << "the session may know better";
+}
+
+TEST_F(RanksTest, GoOnWritingAfterWhatMergesTheirLinesWasKilled) {
+  start(words(2,
+              "echo one $1; echo > ready.$1\nuntil [ -e go ]; do sleep 0.02; done; echo two $1\n"));
+  ASSERT_TRUE(comes([&] { return are_there("ready"); }));
+  const auto merging = [this] {
+    const auto self = find_process(ranks_);
+    const auto all = read_processes();
+    const auto found = std::ranges::find_if(all, [&](const Process& each) {
+      return self && each.parent == ranks_ && each.name == self->name && !each.is_dead();
+    });
+    return found == all.end() ? -1 : found->pid;
+  };
+  ASSERT_TRUE(comes([&] { return merging() > 0; }));
+  const pid_t first = merging();
+  ::kill(first, SIGKILL);
+  EXPECT_TRUE(comes([&] { return merging() > 0 && merging() != first; }));
+  folder_.write("go", "");
+  EXPECT_EQ(wait(), 0);
+  const std::string log = folder_.read("machine1.log");
+  for (const char* line : {"r4: one 4.0\n", "r4: two 4.0\n", "r5: one 5.1\n", "r5: two 5.1\n"})
+    EXPECT_NE(log.find(line), log.npos) << log;
 }
 
 TEST_F(RanksTest, HaveTheirWordsAsTheyAreIfNothingIsToBeFilledIn) {

@@ -10,11 +10,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <list>
 #include <map>
 
 #include "cli/run/host/report_link.h"
 #include "cli/run/host/report_port.h"
+#include "tests/unit/few_descriptors.h"
 
 namespace dtool::host {
 namespace {
@@ -64,7 +66,8 @@ class ReportsOverTcp : public testing::Test {
   /// Lets both ends do what they can, until `is_enough`, in at most two real seconds.
   template <typename Condition>
   bool until(Condition is_enough) {
-    for (int i = 0; i < 200 && !is_enough(); ++i) {
+    for (int i = 0; i < 200; ++i) {
+      if (is_enough()) return true;
       for (ReportLink& each : links_) {
         if (auto loss = each.turn(now_)) losses_.push_back(*loss);
       }
@@ -331,6 +334,311 @@ TEST_F(ReportsOverTcp, APortThatIsTakenIsSaidToBe) {
   } catch (const std::runtime_error& error) {
     EXPECT_STREQ(error.what(), "Address already in use");
   }
+}
+
+/// A machine 0 that does as the test says.
+class HandmadeMachineZero {
+ public:
+  HandmadeMachineZero() : listener_(listen_on(0)) {}
+  std::uint16_t port() const { return port_of(listener_); }
+
+  /// Whether someone new has come.
+  bool accept() {
+    Descriptor peer(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!peer.is_open()) return false;
+    peer_ = std::move(peer);
+    hello_.clear();
+    return true;
+  }
+  bool has_hello() {
+    std::string bytes(kHelloSize - hello_.size(), '\0');
+    const ssize_t size = ::recv(peer_.get(), bytes.data(), bytes.size(), 0);
+    if (size > 0) hello_.append(bytes, 0, static_cast<std::size_t>(size));
+    return hello_.size() == kHelloSize;
+  }
+  /// The welcome, and with it an answer to no report.
+  std::string welcome(const Decision& decision) {
+    const std::string bytes = make_welcome(kToken, hello_);
+    channel_.emplace(kToken, hello_, bytes, End::coordinator, kLongestReport);
+    return bytes + channel_->seal(to_bytes(Answer{0, decision}));
+  }
+  void send(std::string_view bytes) const {
+    ::send(peer_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  }
+  void close() { peer_ = Descriptor(); }
+
+ private:
+  Descriptor listener_;
+  Descriptor peer_;
+  std::string hello_;
+  std::optional<Channel> channel_;
+};
+
+const Decision kSecondAttempt{1, Verb::run, {1, 2}, {}};
+
+class ReportsToHandmade : public ReportsOverTcp {
+ protected:
+  ReportsToHandmade() {
+    closed_port_ = zero_.port();
+    link(1).tell(kRunningReport, now_);
+  }
+  ReportLink& mine() { return links_.front(); }
+  bool is_greeted() {
+    return until([this] { return zero_.accept(); }) && until([this] { return zero_.has_hello(); });
+  }
+  bool is_welcomed() {
+    if (!is_greeted()) return false;
+    zero_.send(zero_.welcome(kSecondAttempt));
+    return until([this] { return decisions_.size() == 1; });
+  }
+  bool is_lost() {
+    return until([this] { return mine().time_to_next_try(now_).has_value(); });
+  }
+
+  HandmadeMachineZero zero_;
+};
+
+TEST_F(ReportsToHandmade, AWelcomeMayComeInPiecesAndWithMoreBehindIt) {
+  EXPECT_FALSE(mine().is_told());
+  mine().tell({0, Standing::failed, 7, "sick"}, now_);
+  ASSERT_TRUE(is_greeted());
+  EXPECT_FALSE(mine().is_told()) << "nobody has proven anything yet";
+  const std::string bytes = zero_.welcome(kSecondAttempt);
+  zero_.send(bytes.substr(0, 10));
+  let_pass();
+  EXPECT_FALSE(mine().time_to_next_try(now_)) << "the rest may come";
+  zero_.send(bytes.substr(10));
+  ASSERT_TRUE(until([this] { return decisions_.size() == 1; }));
+  EXPECT_EQ(decisions_[&mine()], kSecondAttempt);
+  EXPECT_FALSE(mine().is_told()) << "the answer is to no report";
+}
+
+TEST_F(ReportsToHandmade, WhatIsNotSealedIsNotBelieved) {
+  ASSERT_TRUE(is_welcomed());
+  zero_.send(std::string("\0\0\0\4", 4) + std::string(100, 'x'));
+  EXPECT_TRUE(is_lost());
+}
+
+TEST_F(ReportsToHandmade, AConnectionThatBroughtNoAnswerIsNotMadeAgainAtOnce) {
+  ASSERT_TRUE(is_welcomed());
+  zero_.close();
+  ASSERT_TRUE(is_lost());
+  EXPECT_EQ(mine().time_to_next_try(now_), 257ms);
+  EXPECT_EQ(mine().time_to_next_try(now_ + 100s), 0ms);
+}
+
+TEST_F(ReportsToHandmade, AConnectionWithoutAWelcomeIsGivenUpAfterFiveSeconds) {
+  ASSERT_TRUE(is_greeted());
+  now_ += 5s;
+  let_pass();
+  EXPECT_FALSE(mine().time_to_next_try(now_));
+  now_ += 1ms;
+  EXPECT_TRUE(is_lost());
+  now_ += *mine().time_to_next_try(now_);
+  EXPECT_TRUE(until([this] { return zero_.accept(); })) << "it comes again";
+}
+
+TEST_F(ReportsToHandmade, AConnectionThatFallsSilentIsReplaced) {
+  ASSERT_TRUE(is_welcomed());
+  for (int i = 0; i < 3; ++i) {  // of the twelve seconds
+    now_ += 4s;
+    let_pass();
+    EXPECT_FALSE(mine().time_to_next_try(now_)) << i;
+  }
+  now_ += 4s;
+  EXPECT_TRUE(is_lost());
+  now_ += *mine().time_to_next_try(now_);
+  EXPECT_TRUE(until([this] { return zero_.accept(); }));
+  EXPECT_TRUE(losses_.empty());
+}
+
+TEST_F(ReportsToHandmade, AFreezeBeginsAllWaitsAnew) {
+  ASSERT_TRUE(is_welcomed());
+  now_ += 1000s;
+  let_pass();
+  EXPECT_FALSE(mine().time_to_next_try(now_));
+  zero_.close();
+  ASSERT_TRUE(is_lost());
+  now_ += 1000s;
+  EXPECT_TRUE(until([this] { return zero_.accept(); }));
+}
+
+TEST_F(ReportsOverTcp, AConnectionThatWasGoodIsMadeAgainAtOnce) {
+  listen();
+  closed_port_ = port_->port();
+  ReportLink& mine = link(1);
+  mine.tell(kRunningReport, now_);
+  ASSERT_TRUE(until([&] { return mine.is_told(); }));
+  port_.reset();
+  ASSERT_TRUE(until([&] { return mine.time_to_next_try(now_).has_value(); }));
+  EXPECT_EQ(mine.time_to_next_try(now_), 132ms);
+}
+
+TEST_F(ReportsOverTcp, ANewReportIsReasonToConnectSooner) {
+  listen();
+  closed_port_ = port_->port();
+  port_.reset();
+  ReportLink& mine = link(1);
+  mine.tell(kRunningReport, now_);
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(until([&] { return mine.time_to_next_try(now_) > 0ms; }));
+    if (i < 4) now_ += *mine.time_to_next_try(now_);
+  }
+  EXPECT_GT(mine.time_to_next_try(now_), 1s);
+  mine.tell({0, Standing::failed, 7, "sick"}, now_);
+  EXPECT_EQ(mine.time_to_next_try(now_), 250ms);
+}
+
+TEST_F(ReportsOverTcp, AMachineThatGoesIsForgotten) {
+  listen();
+  for (const int place : {1, 2}) link(place).tell(kRunningReport, now_);
+  ASSERT_TRUE(until([this] { return port_->count_machines() == 2; }));
+  links_.clear();
+  EXPECT_TRUE(until([this] { return port_->count_machines() == 0; }));
+  port_->decide({0, Verb::end, {}, "sick"});
+  link(1).tell(kRunningReport, now_);
+  EXPECT_TRUE(until([this] { return decisions_[&links_.front()].verb == Verb::end; }));
+}
+
+/// A machine that has proven itself, and may say anything.
+class HandmadeMachine {
+ public:
+  HandmadeMachine(std::uint16_t port, int place)
+      : socket_(connect_to(port)), hello_(make_hello(kToken, place)) {
+    send(hello_);
+  }
+  bool is_welcome() {
+    std::string bytes(kWelcomeSize - welcome_.size(), '\0');
+    const ssize_t size = ::recv(socket_.get(), bytes.data(), bytes.size(), 0);
+    if (size > 0) welcome_.append(bytes, 0, static_cast<std::size_t>(size));
+    if (welcome_.size() < kWelcomeSize) return false;
+    channel_.emplace(kToken, hello_, welcome_, End::machine, kLongestAnswer);
+    return true;
+  }
+  std::string seal(const std::string& body) { return channel_->seal(body); }
+  void send(const std::string& bytes) const {
+    ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  }
+  bool is_closed() const {
+    char byte = 0;
+    return ::recv(socket_.get(), &byte, 1, MSG_PEEK) == 0 || errno == ECONNRESET;
+  }
+
+ private:
+  Descriptor socket_;
+  std::string hello_;
+  std::string welcome_;
+  std::optional<Channel> channel_;
+};
+
+TEST_F(ReportsOverTcp, AMachineThatSaysWhatNoReportIsIsDropped) {
+  listen();
+  for (const bool is_first : {true, false}) {
+    HandmadeMachine machine(port_->port(), 1);
+    ASSERT_TRUE(until([&] { return machine.is_welcome(); }));
+    heard_.clear();
+    if (!is_first) {
+      machine.send(machine.seal(to_bytes(kRunningReport)));
+      ASSERT_TRUE(until([this] { return heard_.size() == 1; }));
+      EXPECT_EQ(port_->count_machines(), 1U);
+    }
+    machine.send(machine.seal("no report"));
+    EXPECT_TRUE(until([this] { return port_->count_machines() + port_->count_guests() == 0; }));
+    EXPECT_EQ(heard_.size(), is_first ? 0U : 1U);
+  }
+}
+
+TEST_F(ReportsOverTcp, AMachineThatSealsNothingIsDropped) {
+  listen();
+  HandmadeMachine machine(port_->port(), 1);
+  ASSERT_TRUE(until([&] { return machine.is_welcome(); }));
+  machine.send(machine.seal(to_bytes(kRunningReport)));
+  ASSERT_TRUE(until([this] { return heard_.size() == 1; }));
+  machine.send(std::string("\0\0\0\4", 4) + std::string(100, 'x'));
+  EXPECT_TRUE(until([this] { return port_->count_machines() == 0; }));
+  EXPECT_EQ(heard_.size(), 1U);
+}
+
+TEST_F(ReportsOverTcp, SeveralReportsMayComeTogetherAndInPieces) {
+  listen();
+  HandmadeMachine machine(port_->port(), 1);
+  ASSERT_TRUE(until([&] { return machine.is_welcome(); }));
+  std::string bytes = machine.seal(to_bytes(kRunningReport));
+  bytes += machine.seal(to_bytes({0, Standing::failed, 7, "sick"}));
+  machine.send(bytes.substr(0, 20));
+  let_pass();
+  EXPECT_EQ(port_->count_guests(), 1U) << "the rest may come";
+  machine.send(bytes.substr(20));
+  ASSERT_TRUE(until([this] { return heard_.size() == 2; }));
+  EXPECT_EQ(heard_[1].report.text, "sick");
+  bytes = machine.seal(to_bytes({0, Standing::gone, 7, "sick"}));
+  machine.send(bytes.substr(0, 20));
+  let_pass();
+  EXPECT_EQ(port_->count_machines(), 1U);
+  machine.send(bytes.substr(20));
+  EXPECT_TRUE(until([this] { return heard_.size() == 3; }));
+}
+
+TEST_F(ReportsOverTcp, WhatComesWithAHelloIsLookedAt) {
+  listen();
+  const Descriptor peer = connect_to(port_->port());
+  const std::string bytes = make_hello(kToken, 1) + std::string(300, '\0');
+  ::send(peer.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  ASSERT_TRUE(until([&] { return count_said(peer.get()) == kWelcomeSize; }));
+  EXPECT_TRUE(until([this] { return port_->count_guests() == 0; }));
+}
+
+TEST_F(ReportsOverTcp, WhoHasGreetedStaysWhereStrangersMakeRoom) {
+  listen();
+  HandmadeMachine machine(port_->port(), 1);
+  ASSERT_TRUE(until([&] { return machine.is_welcome(); }));
+  std::vector<Descriptor> strangers;
+  for (int i = 0; i < 300; ++i) {
+    strangers.push_back(connect_to(port_->port()));
+    if (i % 50 == 0) until([rounds = 0]() mutable { return ++rounds > 2; });
+  }
+  ASSERT_TRUE(until([this] { return port_->count_guests() == 256; }));
+  let_pass();
+  EXPECT_FALSE(machine.is_closed());
+  const auto is_open = [](const Descriptor& each) {
+    char byte = 0;
+    return ::recv(each.get(), &byte, 1, MSG_DONTWAIT) == -1 && errno == EAGAIN;
+  };
+  EXPECT_FALSE(is_open(strangers.front())) << "the oldest one goes";
+  EXPECT_TRUE(is_open(strangers.back()));
+  EXPECT_EQ(std::ranges::count_if(strangers, is_open), 255);
+  machine.send(machine.seal(to_bytes(kRunningReport)));
+  EXPECT_TRUE(until([this] { return heard_.size() == 1; }));
+}
+
+TEST_F(ReportsOverTcp, GuestsHaveFiveSeconds) {
+  listen();
+  const Descriptor peer = connect_to(port_->port());
+  ASSERT_TRUE(until([this] { return port_->count_guests() == 1; }));
+  now_ += 5s;
+  let_pass();
+  EXPECT_EQ(port_->count_guests(), 1U);
+  now_ += 1ms;
+  let_pass();
+  EXPECT_EQ(port_->count_guests(), 0U);
+}
+
+TEST_F(ReportsOverTcp, WithoutDescriptorsWhoCameFirstMakesRoomForWhoComesNow) {
+  listen();
+  for (const int place : {1, 2}) {
+    link(place).tell(kRunningReport, now_);
+    ASSERT_TRUE(until([&] { return port_->count_machines() == static_cast<std::size_t>(place); }));
+  }
+  const Descriptor waiting(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const tests::FewDescriptors none(0);
+  const sockaddr_in address = loopback(port_->port());
+  ::connect(waiting.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  EXPECT_TRUE(until([this] { return port_->count_guests() == 1; }));
+  EXPECT_TRUE(until([this] { return links_.front().time_to_next_try(now_).has_value(); }));
+  let_pass();
+  EXPECT_EQ(port_->count_guests(), 1U) << "it stays";
+  EXPECT_EQ(port_->count_machines(), 1U);
+  EXPECT_FALSE(links_.back().time_to_next_try(now_));
 }
 
 }  // namespace

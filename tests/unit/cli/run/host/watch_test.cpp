@@ -10,7 +10,7 @@
 #include <array>
 #include <stdexcept>
 
-#include "tests/unit/no_descriptors.h"
+#include "tests/unit/few_descriptors.h"
 
 namespace dtool::host {
 namespace {
@@ -82,7 +82,7 @@ TEST_F(WatchTest, SaysWhatCannotBeWatched) {
 }
 
 TEST(Watch, SaysWhyThereIsNone) {
-  const tests::NoDescriptors none;
+  const tests::FewDescriptors none(0);
   try {
     const Watch watch;
     FAIL() << "there is one without a descriptor";
