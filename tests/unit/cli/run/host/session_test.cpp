@@ -141,7 +141,6 @@ TEST_F(SessionTest, ShowsTheLogInItsTerminalAlsoAfterItWasCut) {
   EXPECT_TRUE(shows("first line\r\n")) << shown;
   folder_.write("cut", "");
   EXPECT_TRUE(comes([&] { return folder_.read("the_log").empty(); }));
-  host::pause(500ms);  // the viewer looks each 200 ms
   folder_.write("second", "");
   EXPECT_TRUE(shows("first line\r\n2nd\r\n")) << shown;
   std::vector<pid_t> viewers;
