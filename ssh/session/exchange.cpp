@@ -109,7 +109,7 @@ asio::awaitable<void> Exchange::send(std::string_view bytes) {
     if (window == 0 || session_.has_unsent_bytes()) {
       const auto outcome = co_await session_.wait(deadline_);
       if (outcome == Waiter::Outcome::deadline_passed) co_return;
-      if (!session_.is_connected() || ssh_channel_is_closed(channel) != 0) co_return;
+      if (!session_.is_connected()) co_return;
       take_in_packets();
       continue;
     }
@@ -153,7 +153,7 @@ asio::awaitable<void> Exchange::send_from_fd() {
 }
 
 asio::awaitable<void> Exchange::send_input() {
-  if (streams_.input_fd >= 0) {
+  if (streams_.input_fd != -1) {
     co_await send_from_fd();
   } else {
     const std::string_view view = streams_.input;
@@ -190,7 +190,7 @@ asio::awaitable<std::size_t> Exchange::drain(Stream stream) {
     if (stream == Stream::out && streams_.shell_output == ShellOutput::leave_out)
       view = login_output_.commands_part(view);
     const int fd = output_fd(stream);
-    if (fd >= 0) {
+    if (fd != -1) {
       co_await write_all(reactor_, fd, view, deadline_);
     } else if (streams_.on_output) {
       streams_.on_output(stream, view);
@@ -235,7 +235,6 @@ asio::awaitable<void> Exchange::receive() {
 void Exchange::expire() {
   deadline_ = Clock::now();
   session_.wake();
-  if (input_waiter_ != nullptr) input_waiter_->wake();
 }
 
 void Exchange::signal(const char* name) {
