@@ -10,16 +10,29 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <iterator>
 
 namespace dtool::tests {
 
+/// Those calls whose argument, counted from 0, is `bits` in the bits of `mask`; without one: all.
+struct Calls {
+  unsigned argument = 0;
+  std::uint32_t mask = 0;
+  std::uint32_t bits = 0;
+};
+
 /// From now on the call (SYS_…) fails with that error, here and in all processes made here. Where
 /// that cannot be had, the process ends with exit code 99.
-inline void refuse_call(unsigned call, unsigned error) {
+inline void refuse_call(unsigned call, unsigned error, Calls which = {}) {
+  const auto place =
+      static_cast<unsigned>(offsetof(seccomp_data, args) + which.argument * sizeof(std::uint64_t));
   sock_filter steps[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 4),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, place),
+      BPF_STMT(BPF_ALU | BPF_AND | BPF_K, which.mask),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, which.bits, 0, 1),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };

@@ -22,7 +22,7 @@
 #include "cli/run/host/report_port.h"
 #include "cli/run/host/trial.h"
 #include "ssh/host/messages/reach.h"
-#include "tests/unit/failing_call.h"
+#include "tests/unit/refused_calls.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::host {
@@ -167,7 +167,7 @@ TEST(HostNetwork, WhoeverListensIsInTheKernelsTable) {
 
 /// The family of a listener where a socket of IPv6 fails with that error; 0: there is none.
 int family_without_ipv6(int error) {
-  tests::fail_call(SYS_socket, 0, ~0U, AF_INET6, error);
+  tests::refuse_call(SYS_socket, error, {0, ~0U, AF_INET6});
   const Descriptor listener = listen_on(0);
   sockaddr_storage name{};
   socklen_t size = sizeof name;

@@ -26,8 +26,8 @@
 #include <vector>
 
 #include "ssh/host/child.h"
-#include "tests/unit/failing_call.h"
 #include "tests/unit/own_program.h"
+#include "tests/unit/refused_calls.h"
 
 namespace dtool::host {
 namespace {
@@ -107,7 +107,7 @@ TEST(ReadProcesses, SeesThisOne) {
 
 /// From now on this process can open folders only, as where others have taken the last descriptor.
 void open_no_more_files(int error) {
-  tests::fail_call(SYS_openat, 2, O_DIRECTORY, 0, error);
+  tests::refuse_call(SYS_openat, error, {2, O_DIRECTORY, 0});
 }
 
 TEST(ReadProcesses, LeavesNoneOutForWantOfADescriptor) {
@@ -124,11 +124,11 @@ TEST(ReadProcesses, LeavesNoneOutForWantOfADescriptor) {
 
 TEST(ListPids, ThrowsWhereNotAllCanBeSeen) {
   const auto list = [] { return std::to_string(list_pids().size()); };
-  EXPECT_EXIT((tests::fail_call(SYS_openat, 2, O_DIRECTORY, O_DIRECTORY, EMFILE), say(list)),
+  EXPECT_EXIT((tests::refuse_call(SYS_openat, EMFILE, {2, O_DIRECTORY, O_DIRECTORY}), say(list)),
               testing::ExitedWithCode(0), "cannot be looked at: Too many open files");
-  EXPECT_EXIT((tests::fail_call(SYS_getdents64, 0, 0, 0, EIO), say(list)),
-              testing::ExitedWithCode(0), "cannot be looked at: Input/output error");
-  EXPECT_EXIT((tests::fail_call(SYS_getpid, 0, 0, 0, 1), say(list)), testing::ExitedWithCode(0),
+  EXPECT_EXIT((tests::refuse_call(SYS_getdents64, EIO), say(list)), testing::ExitedWithCode(0),
+              "cannot be looked at: Input/output error");
+  EXPECT_EXIT((tests::refuse_call(SYS_getpid, 1), say(list)), testing::ExitedWithCode(0),
               "/proc does not show dtool-host itself");
 }
 
