@@ -3,8 +3,10 @@
 // the verdicts must agree. DTOOL_PEER_ROUNDS asks for more rounds, DTOOL_PEER_SEED for others.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <random>
@@ -47,6 +49,7 @@ struct Target {
 class Server {
  public:
   Server() {
+    if (::geteuid() == 0) std::filesystem::create_directories("/run/sshd");  // root's sshd wants it
     for (const std::string type : {"ed25519", "ecdsa"}) {
       keys_[type] = make_key("host_" + type, type);
       config_ += fmt::format("HostKey {}\n", (folder_.path() / ("host_" + type)).string());
