@@ -128,9 +128,10 @@ TEST_F(RanksTest, OfASessionSayNothingOfAnAftermath) {
   folder_.write("machine1/supervise", "");
   EXPECT_EQ(run(2,
                 "if [ $RANK = 4 ]; then echo Connection closed by peer; exit 1; fi\n"
-                "until [ -e go ]; do sleep 0.02; done\n"),
+                "until [ -e go ]; do sleep 0.02; done; echo > went_on\n"),
             1);
   folder_.write("go", "");
+  EXPECT_TRUE(comes([&] { return std::filesystem::exists(folder_.path() / "went_on"); }));
   EXPECT_EQ(said(), "") << "the session may know better";
 }
 
