@@ -3,9 +3,11 @@
 // with a word and arguments: `unit_tests WORD…`.
 #pragma once
 
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace dtool::tests {
@@ -17,12 +19,13 @@ inline std::map<std::string, OwnMain>& own_programs() {
   return programs;
 }
 
-/// A global object of a test's file.
+/// A global object of a test's file. A word has one program, for all tests.
 struct OwnProgram {
-  OwnProgram(const std::string& word, int (*run)()) {
-    own_programs()[word] = [run](const auto& /*arguments*/) { return run(); };
+  OwnProgram(const std::string& word, int (*run)())
+      : OwnProgram(word, [run](const auto& /*arguments*/) { return run(); }) {}
+  OwnProgram(const std::string& word, OwnMain run) {
+    if (!own_programs().emplace(word, std::move(run)).second) std::abort();
   }
-  OwnProgram(const std::string& word, OwnMain run) { own_programs()[word] = std::move(run); }
 };
 
 }  // namespace dtool::tests

@@ -18,7 +18,6 @@
 #include "ssh/host/child.h"
 #include "ssh/host/messages/check.h"
 #include "ssh/host/network.h"
-#include "tests/unit/own_program.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::host {
@@ -28,9 +27,6 @@ using namespace std::chrono_literals;
 
 using tests::TemporaryFolder;
 using tests::TemporaryVariable;
-
-/// The program that would hold a port.
-const tests::OwnProgram kHoldingProgram("hold", [] { return 0; });
 
 /// A home of its own, and a PATH that tests may take away.
 class HostCheck : public testing::Test {

@@ -41,6 +41,7 @@ class RankLogsTest : public testing::Test {
   ~RankLogsTest() override {
     for (const pid_t each : ranks) ::kill(each, SIGKILL);
     for (const pid_t each : ranks) wait_for_child(each);
+    logs.reset();  // whose process ends with it
     for (const pid_t each : merging()) wait_for_child(each, std::chrono::seconds(10));
   }
 

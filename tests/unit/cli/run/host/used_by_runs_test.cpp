@@ -70,7 +70,7 @@ class RunningRuns : public UsedByRuns {
   void start(const std::string& run, const std::vector<std::string>& prefix = {}) {
     const tests::TemporaryVariable id("DTOOL_RUN_ID", run);
     std::vector<std::string> words = prefix;
-    words.insert(words.end(), {"sh", "-c", "echo > \"$1\"; sleep 100", "sh", ready_});
+    words.insert(words.end(), {"sh", "-c", "echo > \"$1\"; exec sleep 100", "sh", ready_});
     processes_.push_back(start_program(words, "", Input::nothing));
     for (int i = 0; i < 2000 && !std::filesystem::exists(ready_); ++i) ::usleep(5000);
     EXPECT_TRUE(std::filesystem::remove(ready_)) << run;
