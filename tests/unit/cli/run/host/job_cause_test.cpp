@@ -88,7 +88,7 @@ TEST_F(JobCause, IsEmptyIfNoProcessFailedByItself) {
 }
 
 TEST_F(JobCause, IsLookedForOnTheJobsOwnMachines) {
-  for (const int machine : {0, 1, 2}) record(machine, machine, "7 \n");
+  for (const int machine : {2, 0, 1}) record(machine, machine, "7 \n");
   EXPECT_EQ(told("1", "1"), (Told{"rank 1 on machine 1 ended with exit code 7\n", 0}));
   EXPECT_EQ(run_.read("machine1/cause_place"), "1 1\n");
   for (const char* machine : {"machine0", "machine2"})
