@@ -13,6 +13,7 @@
 #include <string>
 
 #include "ssh/host/child.h"
+#include "tests/unit/own_program.h"
 
 namespace dtool::host {
 namespace {
@@ -269,24 +270,21 @@ TEST(Members, AreSentNoSignalOnceTheirPidIsAnothers) {
   EXPECT_EQ(WTERMSIG(status), SIGTERM);
 }
 
-/// The program that the test below has its own process tree run.
-TEST(Members, DISABLED_StrikesFromWithinItsRun) {
+const tests::OwnProgram kStrike("strike_from_within_its_run", [] {
   MemberFinder finder(run_of(std::getenv("DTOOL_RUN_ID")));
   finder.strike();
-}
+  return 0;
+});
 
 TEST(Members, AStrikeFromWithinTheRunEndsItsOthersButNotThoseAboveIt) {
   const std::string run_id = "strike_" + std::to_string(::getpid());
   const std::string self = std::filesystem::read_symlink("/proc/self/exe");
   // The lower bash is started with the run's id, and so bears it. So does its sleep.
   const std::string above =
-      "sleep 60 & sleeper=$!; \"$0\" --gtest_also_run_disabled_tests "
-      "--gtest_filter=Members.DISABLED_StrikesFromWithinItsRun >/dev/null || exit 1; "
+      "sleep 60 & sleeper=$!; \"$0\" strike_from_within_its_run >/dev/null || exit 1; "
       "wait $sleeper; echo \"$?\"";
-  const ChildResult struck =
-      run_program({"env", "-u", "GTEST_TOTAL_SHARDS", "-u", "GTEST_SHARD_INDEX",
-                   "DTOOL_RUN_ID=" + run_id, "bash", "-c", above, self},
-                  std::chrono::seconds(50));
+  const ChildResult struck = run_program(
+      {"env", "DTOOL_RUN_ID=" + run_id, "bash", "-c", above, self}, std::chrono::seconds(50));
   EXPECT_EQ(struck.exit_code, 0);
   EXPECT_EQ(struck.out, "137\n");
 }

@@ -4,11 +4,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <signal.h>
-#include <stddef.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,6 +17,7 @@
 #include "ssh/host_error.h"
 #include "ssh/machine/fd_bytes.h"
 #include "ssh/machine/read_file.h"
+#include "tests/unit/refused_calls.h"
 #include "tests/unit/run_in.h"
 
 namespace dtool::ssh {
@@ -387,22 +384,9 @@ TEST(Process, IsHeardOfWhenItEndsWhereManyDo) {
   EXPECT_EQ(ended, kMany);
 }
 
-/// Linux before 5.3, for this process and its children.
-bool refuse_pidfds() {
-  sock_filter steps[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_open, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  };
-  sock_fprog filter{4, steps};
-  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-         ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
-}
-
-/// What goes wrong there: empty where nothing does.
+/// What goes wrong with Linux before 5.3: empty where nothing does.
 std::string run_without_pidfds() {
-  if (!refuse_pidfds()) return "no filter";
+  tests::refuse_call(SYS_pidfd_open, ENOSYS);
   if (::syscall(SYS_pidfd_open, ::getpid(), 0) != -1 || errno != ENOSYS) return "a pidfd";
   ::signal(SIGCHLD, [](int) { ++chld_signals; });
   const Ended ended = run(shell("echo hello; exit 7"));
