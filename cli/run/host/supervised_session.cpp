@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "cli/run/host/coordinator.h"
@@ -37,8 +38,7 @@ using namespace std::chrono_literals;
 
 constexpr int kNotExecutable = 126;
 constexpr Time kForLastWords = 15s;  // for the last report to be told, or to be heard
-constexpr Time kBetweenPorts = 5s;
-constexpr Time kBetweenLooks = 1s;  // at the log and the guard
+constexpr Time kBetweenLooks = 1s;   // at the log, the guard and the port
 
 std::string first_word(const std::string& file) {
   const std::string line = read_line(file);
@@ -82,8 +82,9 @@ class SupervisedSession : public Effects {
  private:
   bool is_alone() const { return settings_.places == 1; }
   void open_reports();
-  void open_port(Time now);
-  void keep_guard(Time now);
+  void open_port();
+  void keep_guard();
+  void look(Time now);
   void take_events(Time patience);
   void turn(Machine& machine);
   void say_last_words(Machine& machine);
@@ -93,26 +94,23 @@ class SupervisedSession : public Effects {
   const pid_t viewer_;
   int attempt_ = 0;
   std::optional<pid_t> script_;
-  std::string token_;
+  std::string token_for_port_;  ///< while the port is to be opened, and is not
+  bool is_port_missed_ = false;
   Watch watch_;
   Reports reports_;
   std::optional<Coordinator> coordinator_;
   std::unique_ptr<Guard> guard_;
-  Time guarded_at_{};
-  Time log_noted_at_{};
-  std::optional<Time> port_tried_at_;
+  Time looked_at_{};
   std::optional<Report> told_;
   std::optional<Decision> heard_;  ///< from machine 0, and not handed on yet
 };
 
 SupervisedSession::SupervisedSession(const Supervision& settings, std::string log, pid_t viewer)
     : settings_(settings), log_(std::move(log)), viewer_(viewer) {
-  const Time now = time_since_boot();
-  if (settings_.place == 0) coordinator_.emplace(settings_, now);
+  if (settings_.place == 0) coordinator_.emplace(settings_, time_since_boot());
   if (is_alone()) return;
   // The smaller it is the smaller the guard; and it has none of the descriptors to come.
   guard_ = std::make_unique<Guard>();
-  guarded_at_ = now;
 }
 
 void SupervisedSession::note(const std::string& file, const std::string& line) {
@@ -153,8 +151,7 @@ std::optional<int> SupervisedSession::wait_for_script(Time patience) {
 }
 
 void SupervisedSession::end_processes() {
-  std::set<pid_t> spared;
-  if (viewer_ != -1) spared.insert(viewer_);
+  std::set<pid_t> spared = {viewer_};  // -1 is no process
   if (guard_ && guard_->is_alive()) spared.insert(guard_->pid());
   // end_part() spares its caller's own children, and the script is this process's child. One that
   // is killed at it leaves work for another.
@@ -178,12 +175,7 @@ std::uint64_t SupervisedSession::log_bytes() {
 }
 
 std::optional<std::uint64_t> SupervisedSession::count_out_of_memory_kills() {
-  const std::string counters = read_file("/proc/vmstat").value_or("");
-  for (std::string_view rest = counters; !rest.empty();) {
-    std::string_view line = cut_line(rest);
-    if (cut_word(line) == "oom_kill") return parse_number<std::uint64_t>(cut_word(line));
-  }
-  return std::nullopt;
+  return out_of_memory_kills(read_file("/proc/vmstat").value_or(""));
 }
 
 void SupervisedSession::tell(const Report& report) {
@@ -201,40 +193,43 @@ void SupervisedSession::open_reports() {
                             ": its failures are not reported");
     return;
   }
-  token_ = *token;
-  const Time now = time_since_boot();
   if (settings_.place == 0) {
     raise_open_files();
-    open_port(now);
+    token_for_port_ = *token;
   } else {
-    reports_.link.emplace(settings_, token_, watch_, now);
+    reports_.link.emplace(settings_, *token, watch_, time_since_boot());
   }
 }
 
 /// A program may have the port if its holder was killed, and may give it back.
-void SupervisedSession::open_port(Time now) {
-  if (reports_.port || token_.empty() || settings_.place != 0) return;
-  if (port_tried_at_ && now - *port_tried_at_ < kBetweenPorts) return;
-  const bool is_first = !port_tried_at_;
-  port_tried_at_ = now;
+void SupervisedSession::open_port() {
+  if (token_for_port_.empty()) return;
   try {
-    reports_.port.emplace(settings_.port, settings_.places, token_, watch_);
+    reports_.port.emplace(settings_.port, settings_.places, token_for_port_, watch_);
+    token_for_port_.clear();
     note("supervision", "ok");
   } catch (const std::runtime_error& error) {
+    if (std::exchange(is_port_missed_, true)) return;
     const std::string why =
         "cannot listen on port " + std::to_string(settings_.port) + ": " + error.what();
     note("supervision", why);
-    if (is_first) say("the run is not supervised, and a failure may not end it: " + why);
+    say("the run is not supervised, and a failure may not end it: " + why);
   }
 }
 
 /// One that was killed, for want of memory for one, is replaced.
-void SupervisedSession::keep_guard(Time now) {
-  if (!guard_ || now - guarded_at_ < kBetweenLooks) return;
-  guarded_at_ = now;
-  if (guard_->is_alive() || find_kill()) return;
+void SupervisedSession::keep_guard() {
+  if (!guard_ || guard_->is_alive() || find_kill()) return;
   guard_ = std::make_unique<Guard>();
   if (told_) guard_->tell(*told_);
+}
+
+void SupervisedSession::look(Time now) {
+  if (now - looked_at_ < kBetweenLooks) return;
+  looked_at_ = now;
+  note_log_time(".");
+  keep_guard();
+  open_port();
 }
 
 void SupervisedSession::take_events(Time patience) {
@@ -256,14 +251,9 @@ void SupervisedSession::take_events(Time patience) {
 void SupervisedSession::turn(Machine& machine) {
   Coordinator* const coordinator = coordinator_ ? &*coordinator_ : nullptr;
   ReportLink* const link = reports_.link ? &*reports_.link : nullptr;
+  look(time_since_boot());
   take_events(patience_of(coordinator, machine, link, time_since_boot()));
   const Time now = time_since_boot();
-  if (now - log_noted_at_ >= kBetweenLooks) {
-    log_noted_at_ = now;
-    note_log_time(".");
-  }
-  keep_guard(now);
-  open_port(now);
   if (reports_.port) reports_.port->turn(now);
   const auto send = [this](const Decision& decision) {
     if (reports_.port) reports_.port->decide(decision);
@@ -299,6 +289,14 @@ int SupervisedSession::run() {
 }
 
 }  // namespace
+
+std::optional<std::uint64_t> out_of_memory_kills(std::string_view counters) {
+  while (!counters.empty()) {
+    std::string_view line = cut_line(counters);
+    if (cut_word(line) == "oom_kill") return parse_number<std::uint64_t>(cut_word(line));
+  }
+  return std::nullopt;
+}
 
 int run_supervised(const Supervision& settings, const std::string& log, pid_t viewer) {
   return SupervisedSession(settings, log, viewer).run();
