@@ -27,6 +27,15 @@ constexpr std::size_t kMostUnsent = kLongestAnswer;
 
 }  // namespace
 
+int choose_to_go(const std::vector<GuestInLine>& guests) {
+  std::map<std::string, int> counts;
+  for (const GuestInLine& each : guests) ++counts[each.address];
+  const auto order = [&counts](const GuestInLine& each) {
+    return std::tuple(-counts[each.address], each.has_greeted, each.number);
+  };
+  return std::ranges::min_element(guests, {}, order)->descriptor;
+}
+
 ReportPort::ReportPort(std::uint16_t port, int places, std::string token, Watch& watch)
     : listener_(listen_on_held(port)), places_(places), token_(std::move(token)), watch_(watch) {
   if (!listener_.is_open()) throw std::runtime_error(std::strerror(errno));
@@ -37,9 +46,8 @@ ReportPort::~ReportPort() {
   watch_.remove(listener_.get());
 }
 
-/// The oldest guest of the address with the most guests goes; guests that have sent a hello go
-/// last. So one machine that floods this host does not keep others away. If there are no guests but
-/// no descriptors either, the machine that came first has to connect again.
+/// If there are no guests but no descriptors either, the machine that came first has to connect
+/// again.
 void ReportPort::make_room() {
   if (guests_.empty()) {
     const auto first = std::ranges::min_element(
@@ -47,19 +55,10 @@ void ReportPort::make_room() {
     if (first != machines_.end()) drop(first->first);
     return;
   }
-  std::map<std::string, int> counts;
-  for (const auto& [descriptor, guest] : guests_) ++counts[guest.address];
-  const auto most =
-      std::ranges::max_element(counts, {}, [](const auto& each) { return each.second; });
-  auto chosen = guests_.end();
-  const auto order = [](const Guest& guest) {
-    return std::tuple(guest.place.has_value(), guest.number);
-  };
-  for (auto each = guests_.begin(); each != guests_.end(); ++each) {
-    if (each->second.address != most->first) continue;
-    if (chosen == guests_.end() || order(each->second) < order(chosen->second)) chosen = each;
-  }
-  guests_.erase(chosen);
+  std::vector<GuestInLine> line;
+  for (const auto& [descriptor, guest] : guests_)
+    line.push_back({descriptor, guest.address, guest.place.has_value(), guest.number});
+  guests_.erase(choose_to_go(line));
 }
 
 /// Whether somebody waits to be let in.
@@ -107,25 +106,25 @@ bool ReportPort::greet(Guest& guest) {
 void ReportPort::hear_guest(int descriptor, std::vector<PlacedReport>& reports) {
   const auto at = guests_.find(descriptor);
   Guest& guest = at->second;
-  const bool is_greeted = guest.channel.has_value();
   std::string bytes;
   const Wire::Read read = guest.wire.read(bytes, kMostOfGuest - guest.said.size());
   if (read == Wire::Read::nothing_yet && guest.wire.flush()) return;
   guest.said += bytes;
   bool is_welcome =
       read == Wire::Read::some && may_be_hello(guest.said) && guest.said.size() < kMostOfGuest;
-  if (is_welcome && is_greeted) guest.channel->add(bytes);
-  if (is_welcome && !is_greeted && guest.said.size() >= kHelloSize) is_welcome = greet(guest);
+  if (guest.channel) {
+    guest.channel->add(bytes);
+  } else if (is_welcome && guest.said.size() >= kHelloSize) {
+    is_welcome = greet(guest);
+  }
   std::optional<std::string> body;
   try {
-    if (is_welcome && guest.channel) body = guest.channel->next();
+    if (guest.channel) body = guest.channel->next();
   } catch (const BadMessage&) {
     is_welcome = false;
   }
-  if (!body) {
-    if (!is_welcome) guests_.erase(at);
-    return;
-  }
+  if (!is_welcome) guests_.erase(at);
+  if (!is_welcome || !body) return;
   // Proven.
   if (const auto old = state_.admit(*guest.place, descriptor)) machines_.erase(*old);
   machines_.emplace(descriptor, Connection{std::move(guest.wire), *std::move(guest.channel),

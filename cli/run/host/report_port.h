@@ -29,6 +29,18 @@ struct PlacedReport {
   Report report;
 };
 
+/// A guest where there is no room for all.
+struct GuestInLine {
+  int descriptor = -1;
+  std::string address;
+  bool has_greeted = false;  ///< it has sent a hello
+  std::uint64_t number = 0;  ///< the smaller it is the earlier it came
+};
+
+/// The guest of these that goes: the oldest of the address that has the most, and one that has sent
+/// a hello last. So one machine that floods this host does not keep others away. Pure.
+int choose_to_go(const std::vector<GuestInLine>& guests);
+
 class ReportPort {
  public:
   /// Listens on all addresses; port 0: any free port. Throws std::runtime_error with the reason if

@@ -55,7 +55,6 @@ std::optional<std::int64_t> quota_of_group(const std::string& folder) {
 
 std::int64_t count_cores() {
   cpu_set_t allowed;
-  CPU_ZERO(&allowed);
   const std::int64_t cores = ::sched_getaffinity(0, sizeof allowed, &allowed) == 0
                                  ? CPU_COUNT(&allowed)
                                  : ::sysconf(_SC_NPROCESSORS_ONLN);

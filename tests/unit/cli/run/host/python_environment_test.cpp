@@ -66,6 +66,10 @@ TEST_F(Python, ThatIsMissingIsNoFault) {
   ::setenv("PATH", folder_.path().c_str(), 1);
   EXPECT_EQ(look_at_python().version, "");
   EXPECT_EQ(ready_python({}).fault, "");
+  const tests::TemporaryVariable home("HOME", folder_.path());
+  const PythonReply reply = ready_python({std::string(64, 'a'), true});
+  EXPECT_EQ(reply.fault, "") << "nothing is built";
+  EXPECT_FALSE(reply.is_built);
 }
 
 TEST(MinorOfPython, IsTheNumberBehindThe3) {

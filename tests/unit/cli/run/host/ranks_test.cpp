@@ -9,12 +9,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <functional>
+#include <stdexcept>
 
 #include "cli/run/host/job.h"
 #include "ssh/host/child.h"
+#include "ssh/host/files.h"
 #include "ssh/host/process_table.h"
+#include "ssh/host/rank_log.h"
+#include "tests/unit/refused_calls.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::host {
@@ -110,6 +115,7 @@ TEST_F(RanksTest, AreToldTheirNumbersAsTheirRendezvousNeedsThem) {
     EXPECT_EQ(run(2, kTellVariables), 0);
     EXPECT_EQ(folder_.read("told.4.0"), first) << rendezvous;
     EXPECT_EQ(folder_.read("told.5.1"), second) << rendezvous;
+    EXPECT_FALSE(std::filesystem::exists(folder_.path() / "told.6.2"));
     EXPECT_EQ(state_file("first_failure"), "dtool's own process\n") << "none failed";
     EXPECT_FALSE(std::filesystem::exists(state() / "stopped_rank")) << "none was stopped";
     EXPECT_EQ(said(), "");
@@ -187,6 +193,37 @@ TEST_F(RanksTest, WriteTheirLinesIntoTheLogIfTheyAreSeveral) {
   for (const char* line : {"out 4.0\n", "err 4.0\n", "out 5.1\n", "err 5.1\n"})
     EXPECT_NE(log.find(line), log.npos) << log;
   EXPECT_EQ(said(), "");
+  std::vector<std::string> files = list_folder(rank_folder(state()));
+  std::ranges::sort(files);
+  EXPECT_EQ(files, (std::vector<std::string>{"r4.attempt3.log", "r5.attempt3.log"}));
+}
+
+TEST_F(RanksTest, ALineWithoutAnEndIsInTheLogOnceItsRankHasEnded) {
+  start(words(2,
+              "if [ $RANK = 4 ]; then printf 'last words'; exit 0; fi\n"
+              "until [ -e go ]; do sleep 0.02; done\n"));
+  EXPECT_TRUE(comes([&] { return folder_.read("machine1.log") == "r4: last words\n"; }))
+      << folder_.read("machine1.log");
+  folder_.write("go", "");
+  EXPECT_EQ(wait(), 0);
+}
+
+TEST_F(RanksTest, WithoutAProcessForThemThereIsAnError) {
+  const std::vector<std::string> alone = words(1, "exit 0\n");
+  EXPECT_EXIT(
+      {
+        tests::refuse_processes(EAGAIN);
+        try {
+          run_ranks(alone);
+        } catch (const std::runtime_error& error) {
+          ::_exit(error.what() ==
+                          std::string("no process can be made: Resource temporarily unavailable")
+                      ? 0
+                      : 2);
+        }
+        ::_exit(1);
+      },
+      testing::ExitedWithCode(0), "");
 }
 
 TEST_F(RanksTest, ThatCannotBeStartedSayWhy) {

@@ -113,6 +113,7 @@ TEST_F(ReportsOverTcp, ReportsComeAndDecisionsGo) {
   decisions_.clear();
   const Decision end{0, Verb::end, {}, "sick"};
   port_->decide(end);
+  EXPECT_EQ(port_->count_machines(), 4U);
   ASSERT_TRUE(until([this] { return decisions_.size() == 4; }));
   for (const auto& [each, decision] : decisions_) EXPECT_EQ(decision, end);
   // And so is a report.
@@ -324,6 +325,50 @@ TEST_F(ReportsOverTcp, StrangersGetNoAnswerAndKeepNobodyAway) {
   now_ += 6s;
   EXPECT_TRUE(until([this] { return port_->count_guests() == 0; }));
   EXPECT_EQ(port_->count_machines(), 2U);
+}
+
+TEST_F(ReportsOverTcp, AStrangerIsCutOffAtItsFirstWrongWordAndForgottenOnceItGoes) {
+  listen();
+  const Descriptor wrong = connect_to(port_->port());
+  ASSERT_TRUE(until([this] { return port_->count_guests() == 1; }));
+  ::send(wrong.get(), "G", 1, MSG_NOSIGNAL);
+  EXPECT_TRUE(until([this] { return port_->count_guests() == 0; }));
+  Descriptor short_of_words = connect_to(port_->port());
+  ASSERT_TRUE(until([this] { return port_->count_guests() == 1; }));
+  short_of_words = Descriptor();
+  EXPECT_TRUE(until([this] { return port_->count_guests() == 0; }));
+}
+
+TEST_F(ReportsOverTcp, AHelloMayComeInPieces) {
+  listen();
+  const Descriptor machine = connect_to(port_->port());
+  const std::string hello = make_hello(kToken, 1);
+  std::size_t sent = 0;
+  for (const std::size_t end : {std::size_t{10}, kHelloSize - 1, kHelloSize}) {
+    EXPECT_EQ(count_said(machine.get()), 0U) << "after " << sent << " bytes";
+    ::send(machine.get(), hello.data() + sent, end - sent, MSG_NOSIGNAL);
+    sent = end;
+    let_pass();
+    EXPECT_EQ(port_->count_guests(), 1U);
+  }
+  EXPECT_EQ(count_said(machine.get()), kWelcomeSize);
+}
+
+TEST_F(ReportsOverTcp, OfThoseWhoComeAtOnceSixtyFourAreLetInAndHeardBeforeOthersAreServed) {
+  listen();
+  std::vector<Descriptor> many;
+  for (int i = 0; i < 70; ++i) {
+    many.push_back(connect_to(port_->port()));
+    const std::string hello = make_hello(kToken, 1);
+    ::send(many.back().get(), hello.data(), hello.size(), MSG_NOSIGNAL);
+  }
+  const std::vector<int> ready = watch_.wait(1s, none_);
+  ASSERT_EQ(ready.size(), 1U);
+  port_->take(ready[0], now_);
+  EXPECT_EQ(port_->count_guests(), 64U);
+  EXPECT_EQ(std::ranges::count_if(
+                many, [](const Descriptor& each) { return count_said(each.get()) != 0; }),
+            64);
 }
 
 TEST_F(ReportsOverTcp, APortThatIsTakenIsSaidToBe) {
@@ -609,6 +654,17 @@ TEST_F(ReportsOverTcp, WhoHasGreetedStaysWhereStrangersMakeRoom) {
   EXPECT_EQ(std::ranges::count_if(strangers, is_open), 255);
   machine.send(machine.seal(to_bytes(kRunningReport)));
   EXPECT_TRUE(until([this] { return heard_.size() == 1; }));
+}
+
+TEST(GuestThatGoes, IsTheOldestOfTheAddressThatHasTheMostAndHasNotGreeted) {
+  const GuestInLine other{7, "a", false, 1};
+  const GuestInLine greeted{4, "b", true, 2};
+  const GuestInLine older{6, "b", false, 3};
+  const GuestInLine newer{5, "b", false, 4};
+  EXPECT_EQ(choose_to_go({greeted, newer, older, other}), 6);
+  EXPECT_EQ(choose_to_go({other, greeted, newer}), 5);
+  EXPECT_EQ(choose_to_go({greeted, other}), 7);
+  EXPECT_EQ(choose_to_go({greeted}), 4);
 }
 
 TEST_F(ReportsOverTcp, GuestsHaveFiveSeconds) {

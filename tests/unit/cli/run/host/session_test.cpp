@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
@@ -19,6 +20,7 @@
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
 #include "ssh/host/process_table.h"
+#include "tests/unit/refused_calls.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::host {
@@ -47,6 +49,7 @@ class SessionTest : public testing::Test {
     const int said = ::open("said", O_WRONLY | O_APPEND);
     ::dup2(output == -1 ? said : output, STDOUT_FILENO);
     ::dup2(said, STDERR_FILENO);
+    if (!has_processes_) tests::refuse_processes(EAGAIN);
     const int code = run_session("log");
     ::_exit(write_in_place("came_back", "") ? code : 99);
   }
@@ -66,17 +69,23 @@ class SessionTest : public testing::Test {
   }
 
   const tests::TemporaryFolder folder_;
+  bool has_processes_ = true;
   pid_t session_ = -1;
 };
 
 TEST_F(SessionTest, RecordsItsBeginAndTheScriptsEnd) {
-  start("echo \"$DTOOL_HOST\" > program; cat process > begun; echo out; echo err >&2; exit 7\n");
+  folder_.write("the_log", "");
+  start(
+      "echo \"$DTOOL_HOST\" > program; cat process > begun; readlink /proc/$PPID/fd/2 > errors\n"
+      "echo out; echo err >&2; exit 7\n");
   const std::string pid = std::to_string(session_);
   EXPECT_EQ(end(), 7);
   EXPECT_EQ(folder_.read("program"), "/proc/" + pid + "/exe\n");
   EXPECT_TRUE(folder_.read("begun").starts_with(pid + " "));
   EXPECT_EQ(read_line(folder_.path() / "exit_code"), "7");
   EXPECT_EQ(folder_.read("the_log"), "out\nerr\n");
+  EXPECT_EQ(folder_.read("errors"), (folder_.path() / "the_log").string() + "\n")
+      << "what an assert says goes there, too";
   EXPECT_NE(folder_.read("log_times"), "");
   EXPECT_EQ(folder_.read("said"), "") << "it is no terminal";
 }
@@ -99,6 +108,20 @@ TEST_F(SessionTest, WhoseSettingsAreNoneEndsWithTheFault) {
   EXPECT_EQ(folder_.read("the_log"), "dtool: " + fault);
   EXPECT_EQ(read_line(folder_.path() / "exit_code"), "1");
   EXPECT_FALSE(is_there("ran"));
+}
+
+TEST_F(SessionTest, WithoutProcessesForItsViewerAndItsScriptSaysSoInTheLog) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::openpty(&ends[0], &ends[1], nullptr, nullptr, nullptr), 0);
+  const Descriptor master(ends[0]);
+  const Descriptor terminal(ends[1]);
+  has_processes_ = false;
+  start("exit 0\n", terminal.get());
+  EXPECT_EQ(end(), 1);
+  const std::string why = ": Resource temporarily unavailable\n";
+  EXPECT_EQ(folder_.read("the_log"),
+            "dtool: the log is not shown" + why + "dtool: no process can be made" + why);
+  EXPECT_EQ(read_line(folder_.path() / "exit_code"), "1");
 }
 
 TEST_F(SessionTest, SurvivesItsTerminalsSignals) {

@@ -107,6 +107,7 @@ TEST_F(TrainersTest, WithoutAFitOneTheFirstIsToldAndWhatThisHostIs) {
 TEST_F(TrainersTest, WithoutAnyNoneIsTold) {
   const CheckReply reply = find();
   EXPECT_EQ(reply.trainer, "");
+  EXPECT_EQ(reply.trainer_version, "");
   EXPECT_FALSE(reply.is_trainer_fit);
   EXPECT_NE(reply.processor, "");
 }
