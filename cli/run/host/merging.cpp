@@ -183,15 +183,19 @@ void Merging::run() {
       is_to_settle_ = false;
       if (channel_.is_open()) ::send(channel_.get(), &kSettle, sizeof kSettle, MSG_NOSIGNAL);
     }
-    patience = size > 0 ? kShortPause : std::min(2 * patience, kLongPause);
-    const bool is_flood = is_written && (size >= kFlood || is_to_settle_);
-    hear(is_flood ? 0ms : patience);
+    patience = pause_after(is_written ? size : 0, patience);
+    hear(is_written && is_to_settle_ ? 0ms : patience);
     if (!channel_.is_open()) look_at_processes();
   }
   progress_.complete();
 }
 
 }  // namespace
+
+Time pause_after(std::size_t size, Time last) {
+  if (size >= kFlood) return 0ms;
+  return size > 0 ? kShortPause : std::clamp(2 * last, kShortPause, kLongPause);
+}
 
 MergeProgress::MergeProgress(const std::vector<std::uint64_t>& begins) {
   static_assert(std::atomic<std::uint64_t>::is_always_lock_free);

@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "cli/run/host/report.h"
 #include "ssh/host/files.h"
 
 namespace dtool::host {
@@ -60,6 +61,10 @@ struct MergedRank {
   bool is_complete = false;     ///< all of it is in the text
   std::uint64_t to_settle = 0;  ///< offset that is waited for
 };
+
+/// How long the merging process waits for more after it has read so much: the less comes the
+/// longer. `last`: how long it waited before. Pure.
+Time pause_after(std::size_t size, Time last);
 
 /// Puts the ranks' lines into the log until all have ended. `ranks`: their numbers. `channel`: of
 /// the process that started this one.

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -71,8 +72,7 @@ bool wait_for(const Descriptor& socket, short event, Time end) {
 /// `no route to host`
 std::string reason_of(int number) {
   std::string words = std::strerror(number);
-  if (!words.empty() && words[0] >= 'A' && words[0] <= 'Z')
-    words[0] = static_cast<char>(words[0] - 'A' + 'a');
+  words.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(words.front())));
   return words;
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -21,7 +22,9 @@
 #include "cli/run/host/watch.h"
 #include "ssh/host/child.h"
 #include "ssh/host/process_table.h"
+#include "tests/unit/few_descriptors.h"
 #include "tests/unit/own_program.h"
+#include "tests/unit/refused_calls.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::host {
@@ -236,6 +239,35 @@ TEST_F(GuardTest, ThatWasKilledIsKnownToBeGone) {
   EXPECT_EQ(guard.pid(), -1);
   EXPECT_EQ(::kill(pid, 0), -1);
   guard.dismiss();  // writes to nobody
+}
+
+/// Whether a session that can have no guard goes on, and loses no other child to that.
+bool goes_on_without(pid_t other_child) {
+  ::signal(SIGPIPE, SIG_IGN);  // as dtool-host does
+  Guard guard;
+  guard.tell({0, Standing::running});
+  const bool is_there = guard.is_alive() || guard.pid() != -1;
+  guard.dismiss();
+  return !is_there && wait_for_child(other_child) == 3;
+}
+
+TEST(NoGuard, IsHadWithoutDescriptorsOrProcessesAndTheSessionGoesOn) {
+  for (const bool has_descriptors : {false, true}) {
+    EXPECT_EXIT(
+        {
+          const pid_t child = ::fork();
+          if (child == 0) ::_exit(3);
+          for (int i = 0; i < 2000 && !find_process(child)->is_dead(); ++i) host::pause(5ms);
+          std::optional<tests::FewDescriptors> none;
+          if (has_descriptors) {
+            tests::refuse_processes(EAGAIN);
+          } else {
+            none.emplace(0);
+          }
+          ::_exit(goes_on_without(child) ? 0 : 1);
+        },
+        testing::ExitedWithCode(0), "");
+  }
 }
 
 TEST(WordsOfGuard, AMachineThatRanHasFailedAndThenGoes) {

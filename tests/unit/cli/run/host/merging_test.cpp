@@ -26,6 +26,16 @@ namespace {
 
 using namespace std::chrono_literals;
 
+TEST(PauseOfMerging, GrowsWhileNothingComesAndIsNoneInAFlood) {
+  EXPECT_EQ(pause_after(0, 20ms), 40ms);
+  EXPECT_EQ(pause_after(0, 40ms), 80ms);
+  EXPECT_EQ(pause_after(0, 80ms), 100ms);
+  EXPECT_EQ(pause_after(0, 0ms), 20ms);
+  EXPECT_EQ(pause_after(1, 100ms), 20ms);
+  EXPECT_EQ(pause_after(65'535, 20ms), 20ms);
+  EXPECT_EQ(pause_after(65'536, 20ms), 0ms);
+}
+
 TEST(MergeProgress, IsWhatWasNoted) {
   MergeProgress progress({10, 20, 30, 40, 50, 60, 70});
   for (std::size_t rank = 0; rank < 7; ++rank) EXPECT_EQ(progress.offset(rank), 10 * (rank + 1));

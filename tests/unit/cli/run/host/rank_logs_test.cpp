@@ -9,10 +9,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <optional>
 #include <set>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "cli/run/host/job.h"
@@ -21,6 +23,7 @@
 #include "ssh/host/process_table.h"
 #include "ssh/host/rank_log.h"
 #include "tests/unit/few_descriptors.h"
+#include "tests/unit/refused_calls.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::host {
@@ -152,6 +155,32 @@ TEST_F(RankLogsTest, ALineWithoutAnEndIsCompleteOnceItsRankHasEnded) {
   EXPECT_TRUE(eventually_has("r1: no end\n")) << "the other one goes on";
 }
 
+TEST_F(RankLogsTest, WhereItsProcessIsReplacedTheNewOneKnowsWhichRanksHaveEnded) {
+  const std::vector<pid_t> processes = merging();
+  ASSERT_EQ(processes.size(), 1U);
+  ::kill(processes[0], SIGSTOP);
+  write(1, "no end");
+  logs->end(1);
+  kill_merging();
+  EXPECT_TRUE(eventually_has("r1: no end\n"));
+}
+
+TEST_F(RankLogsTest, ItsProcessHoldsOneEndOfTheChannelAlone) {
+  const auto count_sockets = [](pid_t process) {
+    const auto is_socket = [](const std::filesystem::directory_entry& each) {
+      std::error_code gone;
+      return std::filesystem::read_symlink(each.path(), gone).string().starts_with("socket:");
+    };
+    const std::string files = "/proc/" + std::to_string(process) + "/fd";
+    return std::count_if(std::filesystem::directory_iterator(files), {}, is_socket);
+  };
+  write(0, "first\n");
+  EXPECT_TRUE(eventually_has("r0: first\n"));
+  const std::vector<pid_t> processes = merging();
+  ASSERT_EQ(processes.size(), 1U);
+  EXPECT_EQ(count_sockets(processes[0]), count_sockets(::getpid()));
+}
+
 TEST_F(RankLogsTest, SettledAllIsThereEachTime) {
   std::string wanted;
   for (int i = 0; i < 3; ++i) {
@@ -214,6 +243,22 @@ TEST_F(RankLogsTest, WithoutDescriptorsForItsChannelTheLogSaysWhereTheLinesAre) 
   EXPECT_EQ(merging().size(), 1U) << "of the test's own ranks";
   EXPECT_EQ(read_file(log), "dtool: the ranks' lines are in " + rank_folder(state) +
                                 " alone: no process can put them here: Too many open files\n");
+}
+
+TEST_F(RankLogsTest, WithoutAProcessForThemTheLogSaysWhereTheLinesAre) {
+  EXPECT_EXIT(
+      {
+        RankLogs other(state, 1, {5}, 2);
+        tests::refuse_processes(EAGAIN);
+        other.start({ranks[0]});
+        other.keep();
+        other.finish();
+        ::_exit(0);
+      },
+      testing::ExitedWithCode(0), "");
+  EXPECT_EQ(read_file(log), "dtool: the ranks' lines are in " + rank_folder(state) +
+                                " alone: no process can put them here: Resource temporarily "
+                                "unavailable\n");
 }
 
 /// Where ranks have no files of their own.

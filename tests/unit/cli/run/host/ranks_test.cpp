@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <functional>
+#include <iostream>
 #include <stdexcept>
 
 #include "cli/run/host/job.h"
@@ -174,12 +175,12 @@ TEST_F(RanksTest, ReadNothingUnlessOneIsAlone) {
   const std::string script =
       "readlink /proc/self/fd/0 > input.$1\n"
       "echo \"$DTOOL_LAST_WORDS\" > words.$1\n";
-  EXPECT_EQ(run(2, script), 0);
-  EXPECT_EQ(folder_.read("input.5.1"), "/dev/null\n");
-  EXPECT_EQ(folder_.read("words.5.1"), (state() / "last_words.2.5").string() + "\n");
   const int before = ::dup(STDIN_FILENO);
   const int input = ::open(folder_.write("input", "").c_str(), O_RDONLY | O_CLOEXEC);
   ::dup2(input, STDIN_FILENO);
+  EXPECT_EQ(run(2, script), 0);
+  for (const char* each : {"input.4.0", "input.5.1"}) EXPECT_EQ(folder_.read(each), "/dev/null\n");
+  EXPECT_EQ(folder_.read("words.5.1"), (state() / "last_words.2.5").string() + "\n");
   EXPECT_EQ(run(1, script), 0);
   ::dup2(before, STDIN_FILENO);
   ::close(input);
@@ -216,14 +217,12 @@ TEST_F(RanksTest, WithoutAProcessForThemThereIsAnError) {
         try {
           run_ranks(alone);
         } catch (const std::runtime_error& error) {
-          ::_exit(error.what() ==
-                          std::string("no process can be made: Resource temporarily unavailable")
-                      ? 0
-                      : 2);
+          std::cerr << error.what();
+          ::_exit(0);
         }
         ::_exit(1);
       },
-      testing::ExitedWithCode(0), "");
+      testing::ExitedWithCode(0), "^no process can be made: Resource temporarily unavailable$");
 }
 
 TEST_F(RanksTest, ThatCannotBeStartedSayWhy) {

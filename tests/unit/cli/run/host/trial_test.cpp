@@ -12,8 +12,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <ctime>
 #include <functional>
+#include <iostream>
 #include <stdexcept>
 
 #include "cli/run/host/job.h"
@@ -22,6 +24,7 @@
 #include "ssh/host/network.h"
 #include "ssh/host/process_table.h"
 #include "tests/unit/few_descriptors.h"
+#include "tests/unit/refused_calls.h"
 
 namespace dtool::host {
 namespace {
@@ -130,6 +133,21 @@ TEST_F(TrialTest, WithoutDescriptorsItSaysSo) {
   } catch (const std::runtime_error& error) {
     EXPECT_STREQ(error.what(), "no pipe: Too many open files");
   }
+}
+
+TEST_F(TrialTest, WithoutAProcessThatListensItSaysSo) {
+  EXPECT_EXIT(
+      {
+        tests::refuse_processes(EAGAIN);
+        try {
+          listen(port_);
+        } catch (const std::runtime_error& error) {
+          std::cerr << error.what();
+          ::_exit(0);
+        }
+        ::_exit(1);
+      },
+      testing::ExitedWithCode(0), "^no process can be made: Resource temporarily unavailable$");
 }
 
 TEST_F(TrialTest, NobodyWhoListensIsNotReached) {
