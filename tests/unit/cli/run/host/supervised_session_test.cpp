@@ -176,6 +176,13 @@ TEST_F(SessionsTest, TheFirstMachineMayHaveAsManyConnectionsAsTheSystemAllows) {
   }
 }
 
+TEST_F(SessionsTest, TheLogsTimeIsNotedAlsoWhereARunIsOverAtOnce) {
+  start(0, 1, "echo out\n");
+  EXPECT_EQ(end(0), 0);
+  EXPECT_EQ(read(0, "log"), "out\n");
+  EXPECT_NE(read(0, "log_times"), "");
+}
+
 TEST_F(SessionsTest, AMachineThatComesLateIsToldThatTheRunHasFailed) {
   start(0, 2, "echo sick; exit 7\n");
   EXPECT_TRUE(comes([&] { return read(0, "exit_code") == "7\n"; }));
@@ -189,6 +196,8 @@ TEST_F(SessionsTest, AGuardThatIsGoneIsReplacedByOneThatKnowsTheAttempt) {
   start(0, 2, "if [ $1 = 0 ]; then exit 1; fi; sleep 100 & wait\n", 1);
   start(1, 2, "echo > ready.$1; sleep 100 & wait\n", 1);
   ASSERT_TRUE(comes([&] { return !read(1, "ready.1").empty(); }));
+  EXPECT_EQ(read(0, "supervision"), "ok\n");
+  std::filesystem::remove(folder_.path() / "machine0/supervision");
   const pid_t first = guard(1);
   ASSERT_NE(first, -1);
   ::kill(first, SIGKILL);
@@ -200,6 +209,7 @@ TEST_F(SessionsTest, AGuardThatIsGoneIsReplacedByOneThatKnowsTheAttempt) {
   EXPECT_NE(end(0), 0);
   EXPECT_NE(read(0, "cause").find("the session on machine 1 is gone"), std::string::npos)
       << read(0, "cause");
+  EXPECT_EQ(read(0, "supervision"), "") << "the port was opened once more";
 }
 
 TEST_F(SessionsTest, AScriptThatCannotBeStartedIsToldInTheLog) {
@@ -219,10 +229,11 @@ TEST_F(SessionsTest, WhatEndsTheOthersIsStartedThreeTimesAtMost) {
         "trap '' TERM\n"
         "children=/proc/$PPID/task/$PPID/children\n"
         "script=$$\n"
+        "echo > go_on\n"
         "( while [ -e go_on ]; do for each in $(cat $children); do\n"
         "  [ $each = $script ] || { kill -KILL $each && echo $each >> ended_first; }\n"
         "done; done; echo > over ) &\n"
-        "echo > go_on; exit 1\n");
+        "exit 1\n");
   EXPECT_EQ(end(0), 1);
   std::filesystem::remove(folder_.path() / "machine0/go_on");
   EXPECT_TRUE(comes([&] { return !read(0, "over").empty(); }));
