@@ -13,6 +13,7 @@
 
 #include "tests/trainer/own_folder.h"
 #include "trainer/launch/requests.h"
+#include "trainer/settings/usage_error.h"
 #include "trainer/training/checkpoint_folder.h"
 #include "trainer/training/resume.h"
 
@@ -126,4 +127,46 @@ TEST_F(Keeper, ARequestForTheEndIsNotAnsweredByAnEarlierState) {
   keeper_->answer(SIGTERM, *log_);
   EXPECT_EQ(testing::internal::GetCapturedStdout(),
             "checkpoint written: step 2, since SIGTERM came\n");
+}
+
+TEST_F(Keeper, ARequestForACheckpointDoesNotEndAProcessWhoseEndIsAskedForMeanwhile) {
+  const auto answered = [&](bool is_sound) {
+    await_requests();
+    keeper_.emplace(group_, options_, settings_, std::chrono::seconds(60), model_, *optimizer_,
+                    progress_);
+    progress_.steps = 1;
+    keeper_->keep();
+    raise(SIGTERM);
+    if (is_sound) {
+      keeper_->answer(SIGUSR1, *log_);
+    } else {
+      keeper_->refuse(SIGUSR1, *log_);
+    }
+    _exit(take_request() == SIGTERM ? 0 : 1);
+  };
+  for (const bool is_sound : {true, false}) {
+    EXPECT_EXIT(answered(is_sound), testing::ExitedWithCode(0), "") << is_sound;
+  }
+}
+
+TEST_F(Keeper, AnotherRankThan0CountsWithItAndWritesNothing) {
+  Group second;
+  second.rank = 1;
+  const CheckpointSettings with_best{0, 1, 3, true};
+  keeper_.emplace(second, options_, with_best, std::chrono::seconds(60), model_, *optimizer_,
+                  progress_);
+  progress_.steps = 1;
+  keeper_->keep();
+  keeper_->take_score(0.5, Better::higher);
+  EXPECT_EQ(keeper_->kept_step(), 1);
+  EXPECT_EQ(progress_.best_score, 0.5);
+  keeper_.reset();
+  EXPECT_TRUE(std::filesystem::is_empty(checkpoints_of(options_)));
+}
+
+TEST_F(Keeper, AModelThatNoCheckpointCanHoldIsRefusedAtTheStart) {
+  model_.weight = at::zeros({2}, at::kComplexFloat);
+  EXPECT_THROW(keeper_.emplace(group_, options_, settings_, std::chrono::seconds(60), model_,
+                               *optimizer_, progress_),
+               UsageError);
 }

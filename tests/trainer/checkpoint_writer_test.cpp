@@ -137,6 +137,48 @@ TEST(CheckpointWriter, TellsOfAFailureOnceAndWritesNothingMore) {
   EXPECT_EQ(disk.written(), Names{"full"});
 }
 
+TEST(CheckpointWriter, TellsOfAFailureWhoeverAsksFirst) {
+  const std::vector<std::function<void(CheckpointWriter&)>> questions = {
+      [](CheckpointWriter& writer) { writer.take_news(); },
+      [](CheckpointWriter& writer) { writer.wait_for(Kind::step); },
+      [](CheckpointWriter& writer) { writer.wait_for(Kind::best); },
+      [](CheckpointWriter& writer) { writer.wait(); }};
+  for (const auto& ask : questions) {
+    CheckpointWriter writer(milliseconds(0));
+    writer.submit(Kind::step, 1, [] { throw std::runtime_error("no space"); });
+    finish_writing(std::chrono::seconds(60));
+    EXPECT_THROW(ask(writer), std::runtime_error);
+    EXPECT_NO_THROW(ask(writer)) << "it is told once";
+  }
+}
+
+TEST(CheckpointWriter, AWaitForAKindLastsWhileOneOfItIsWrittenAndNoLonger) {
+  Disk disk;
+  CheckpointWriter writer(milliseconds(0));
+  writer.submit(Kind::best, 1, disk.write("best"));
+  disk.await_begin();
+  writer.wait_for(Kind::step);  // there is none
+  auto waits = std::async(std::launch::async, [&] { writer.wait_for(Kind::best); });
+  EXPECT_EQ(waits.wait_for(milliseconds(50)), std::future_status::timeout);
+  disk.open();
+  waits.get();
+  EXPECT_EQ(disk.written(), Names{"best"});
+  EXPECT_EQ(writer.take_news().written, Steps()) << "the best model answers no request";
+}
+
+TEST(CheckpointWriter, ABestModelGivesWayToABetterOneWithoutAWord) {
+  Disk disk;
+  CheckpointWriter writer(milliseconds(1));
+  writer.submit(Kind::step, 1, disk.write("1"));
+  disk.await_begin();
+  writer.submit(Kind::best, 2, disk.write_at_once("best of 2"));
+  writer.submit(Kind::best, 3, disk.write_at_once("best of 3"));
+  disk.open();
+  writer.wait();
+  EXPECT_EQ(disk.written(), (Names{"1", "best of 3"}));
+  EXPECT_EQ(writer.take_news().left_out, Steps());
+}
+
 TEST(CheckpointWriter, AFailureThatNobodyHasHeardOfIsToldAtItsEnd) {
   const auto told_by = [](bool is_heard, const std::string& name) {
     testing::internal::CaptureStderr();

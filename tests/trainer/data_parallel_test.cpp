@@ -88,6 +88,16 @@ TEST_P(EveryAllReduce, GradientsAreAveragedAndFormerOnesForgotten) {
   on_every_rank(body, GetParam());
 }
 
+TEST(DataParallel, GradientsAreExchangedWhereTheyLie) {
+  on_every_rank([](const Group& group) {
+    at::Tensor first = parameter(1);
+    at::Tensor second = parameter(2);
+    DataParallel parallel(group, {first, second});
+    parallel.settle([&] { return (first + second).sum(); });
+    EXPECT_TRUE(first.grad().is_alias_of(second.grad())) << "they are copied into a bucket";
+  });
+}
+
 TEST(DataParallel, GradientsOfAStepAddUpBeforeTheyAreExchanged) {
   on_every_rank([](const Group& group) {
     at::Tensor weight = parameter(1);
@@ -242,6 +252,10 @@ TEST_P(EveryAllReduce, APeerThatIsGoneIsToldAsOneForLargeGradientsToo) {
 TEST(DataParallel, OneRankNeedsNobody) {
   at::Tensor weight = parameter(1);
   DataParallel parallel(Group{}, {weight});
+  parallel.settle([&]() -> at::Tensor {
+    ADD_FAILURE() << "it has no buckets to settle";
+    return weight.sum();
+  });
   for (int step = 1; step <= 2; ++step) {
     parallel.begin_step();
     parallel.backward((weight * 5).sum(), AcrossRanks::yes);

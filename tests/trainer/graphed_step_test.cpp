@@ -6,6 +6,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include "trainer/ranks/gpu.h"
 #include "trainer/ranks/process_group.h"
 #include "trainer/settings/usage_error.h"
 
@@ -132,6 +133,23 @@ TEST(GraphedStep, SaysWhatToDoWhereAStepCannotBeRecorded) {
                  "the step cannot be recorded as a CUDA graph (train.cuda_graph = \"off\" does "
                  "without): operation not permitted");
   }
+}
+
+// A step without inputs needs no GPU until it is recorded, which a build for CPUs cannot.
+TEST(GraphedStep, AFailureEndsTheRunWhereARecordingIsWantedAndIsANoteElsewhere) {
+  if (gpu::count() > 0) GTEST_SKIP() << "needs a machine without GPUs";
+  const auto run = [](CudaGraph graph, std::string& note) {
+    auto step = graphed_step(
+        wanted(graph), at::Device(at::kCUDA, 0), Replay::right,
+        [](const std::vector<at::Tensor>&) {}, [&](const std::string& reason) { note = reason; });
+    for (int i = 0; i <= GraphedStep::kWarmUp; ++i) step.value().run({});
+  };
+  std::string note;
+  EXPECT_THROW(run(CudaGraph::on, note), std::runtime_error);
+  EXPECT_EQ(note, "");
+  run(CudaGraph::automatic, note);
+  EXPECT_TRUE(note.starts_with("the step cannot be recorded as a CUDA graph (train.cuda_graph = "))
+      << note;
 }
 
 TEST(GraphedStep, GoesOnWithoutARecordingWhereThatIsAllowed) {

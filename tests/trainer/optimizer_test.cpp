@@ -225,6 +225,19 @@ TEST(Optimizer, ClipsAllGradientsTogetherAsPyTorchDoes) {
   }
 }
 
+TEST(Optimizer, LeavesAloneWhatLiesBehindAParameter) {
+  for (const auto kind : {OptimizerKind::adam, OptimizerKind::sgd}) {
+    const at::Tensor whole = at::ones({4});
+    const at::Tensor gradients = at::ones({4});
+    const at::Tensor parameter = whole.narrow(0, 0, 3).requires_grad_(true);
+    parameter.mutable_grad() = gradients.narrow(0, 0, 3);
+    Optimizer optimizer({parameter}, settings_of(kind, 0));
+    optimizer.step(kRate);
+    EXPECT_LT(whole.narrow(0, 0, 3).max().item<float>(), 1);
+    EXPECT_EQ(whole[3].item<float>(), 1);
+  }
+}
+
 // On CPUs, where LibTorch from 2.4 on has the same fused operations as on GPUs.
 TEST(FusedUpdate, TakesTheStepsOfTheOtherWay) {
   if (TORCH_VERSION_MAJOR < 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 4)) {
@@ -251,6 +264,28 @@ TEST(FusedUpdate, TakesTheStepsOfTheOtherWay) {
         << (ours[0] - fused[0]).abs().max().item<float>();
     EXPECT_FALSE(ours[0].allclose(start, 1e-2, 1e-2));
   }
+}
+
+TEST(FusedUpdate, GoesOnFromAStepThatItHasNotTaken) {
+  if (TORCH_VERSION_MAJOR < 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 4)) {
+    GTEST_SKIP() << "this LibTorch has no fused updates on CPUs";
+  }
+  torch::manual_seed(1);
+  const at::Tensor start = at::randn({5});
+  const std::vector<at::Tensor> ours = {start.clone().requires_grad_(true)};
+  const std::vector<at::Tensor> fused = {start.clone().requires_grad_(true)};
+  const auto settings = settings_of(OptimizerKind::adam, 0);
+  Optimizer optimizer(ours, settings);
+  optimizer.state().steps = 10;
+  Optimizer::State state = Optimizer(fused, settings).state();
+  FusedUpdate update(at::kCPU);
+  const at::Tensor gradient = at::randn({5});
+  set_gradients(ours, {gradient});
+  set_gradients(fused, {gradient});
+  optimizer.step(kRate);
+  update.prepare(kRate, 11);
+  update.apply(settings, fused, state.first, state.second);
+  EXPECT_TRUE(ours[0].allclose(fused[0], 1e-5, 1e-6));
 }
 
 TEST_F(Snapshots, PutsEverythingBack) {
@@ -288,6 +323,28 @@ TEST_F(Snapshots, PutsEverythingBack) {
     EXPECT_EQ(restore_model(once_more, third.model).steps, 70);
     EXPECT_TRUE(third.model.parameters()[0].tensor.equal(saved.model.parameters()[0].tensor));
   }
+}
+
+TEST_F(Snapshots, ACopyOfTheStateStaysAsItIsWhileTrainingGoesOn) {
+  Trained trained({"linear 4"}, OptimizerKind::adam);
+  const at::Tensor memory = at::ones({3});
+  const auto whole = [&] {
+    auto state = std::make_shared<TrainedState>(copy_state(trained.model, trained.optimizer));
+    return take_snapshot(std::move(state), {}, {{"memory", memory}});
+  };
+  const auto bytes_of = [](const Snapshot& snapshot) {
+    std::string bytes;
+    write(snapshot, [&](std::string_view part) { bytes += part; });
+    return bytes;
+  };
+  const Snapshot kept = whole();
+  const std::string before = bytes_of(kept);
+  for (const auto& each : trained.model.parameters()) each.tensor.detach().fill_(7);
+  trained.optimizer.state().first[0].fill_(7);
+  trained.optimizer.state().second[0].fill_(7);
+  memory.fill_(7);
+  EXPECT_EQ(bytes_of(kept), before);
+  EXPECT_NE(bytes_of(whole()), before);
 }
 
 TEST_F(Snapshots, RemembersThatThereIsNoBestScoreYet) {
@@ -400,6 +457,9 @@ TEST_F(Snapshots, RefusesWhatIsNoCheckpoint) {
     spoilt.replace(spoilt.find(key) + key.size() - 2, 1, "x");
     EXPECT_NE(refusal(spoilt).find("its metadata has no number for "), std::string::npos) << key;
   }
+  std::string without = bytes;
+  without.replace(without.find("\"optimizer\":") + 1, 9, "optimiser");
+  EXPECT_EQ(refusal(without), " does not fit: its metadata has no optimizer");
   Progress twelve;
   twelve.steps = 12;
   std::string later = packed(trained, twelve);
@@ -451,6 +511,18 @@ TEST_F(Snapshots, ATensorMayHaveAnotherTypeThanTheFiles) {
   EXPECT_TRUE(into.equal(at::tensor({0.5, -3.0}, at::kFloat)));
   EXPECT_THROW(reader.read(reader.header().entries[1]), UsageError);
   EXPECT_THROW(reader.read({"c", "U8", {std::int64_t{1} << 62U}}), UsageError) << "no such memory";
+}
+
+TEST_F(Snapshots, ATensorMayHaveOneByte) {
+  std::vector<safetensors::Entry> entries;
+  for (const char* name : {"a", "b"}) safetensors::append(entries, name, "U8", {});
+  auto reader = reader_of(safetensors::header_text(entries, {}) + "xy");
+  for (const auto& [each, byte] : {std::pair(0, 'x'), std::pair(1, 'y')}) {
+    const auto& entry = reader.header().entries[static_cast<std::size_t>(each)];
+    const at::Tensor into = at::zeros({}, at::kByte);
+    reader.read(entry, into);
+    EXPECT_EQ(into.item<std::uint8_t>(), byte);
+  }
 }
 
 TEST_F(Snapshots, ATensorMayLieOtherwiseThanTheFiles) {

@@ -150,6 +150,7 @@ TEST(Safetensors, TensorsOfUnknownTypesOrWithOtherNumbersAreRefused) {
   };
   EXPECT_EQ(refusal_of(tensor("\"F31\"", "[1]", "[0,4]"), 4), "'a' is of an unknown type");
   EXPECT_EQ(refusal_of(tensor("4", "[1]", "[0,4]"), 4), "'a' is of an unknown type");
+  EXPECT_EQ(refusal_of(tensor("\"\"", "[1]", "[0,0]"), 0), "'a' is of an unknown type");
   for (const std::string each :
        {"[-1]", "[1.0]", "[\"1\"]", "[1e3]", "[99999999999999999999]", "[null]"}) {
     EXPECT_EQ(refusal_of(tensor("\"F32\"", each, "[0,4]"), 4),

@@ -40,6 +40,15 @@ TEST(Schedule, ManyFractionsOfAnEpochAddUpToIt) {
   EXPECT_DOUBLE_EQ(learning_rate_factor(schedule, time), 0.1);
 }
 
+TEST(Schedule, TheStepsOfEightyEpochsOfImagenetAddUpToThem) {
+  const ScheduleSettings schedule{
+      .kind = ScheduleKind::multi_step, .milestones = {80}, .gamma = 0.1};
+  double time = 0;
+  for (int i = 0; i < 80 * 5004; ++i) time += 1.0 / 5004;
+  EXPECT_LT(time, 80 - 1e-10) << "rounding has no effect here";
+  EXPECT_DOUBLE_EQ(learning_rate_factor(schedule, time), 0.1);
+}
+
 TEST(Schedule, LinearFallsEvenlyAndStays) {
   const ScheduleSettings schedule{.kind = ScheduleKind::linear, .length = 10, .end = 0.2};
   EXPECT_DOUBLE_EQ(learning_rate_factor(schedule, 0), 1);

@@ -9,11 +9,13 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <limits>
 #include <optional>
+#include <system_error>
 
 #include "tests/trainer/own_folder.h"
 #include "trainer/launch/requests.h"
@@ -48,7 +50,7 @@ struct NotedWorkload : Workload {
   bool is_over() const override { return progress.steps >= last; }
   Position position() const override { return {epoch, 0, progress.steps, 0.5}; }
   Advance advance(const std::function<int()>& asked, ProgressLog* log) override {
-    EXPECT_NE(log, nullptr);
+    EXPECT_EQ(log == nullptr, rank > 0);
     ++progress.steps;
     model_.weight.detach().add_(1);
     if (progress.steps == requested_at) pass_request(requested);
@@ -64,7 +66,10 @@ struct NotedWorkload : Workload {
     note("close", due);
     if (!scores.empty()) calls.insert(calls.size() - 1, " " + scores[1].first);
   }
-  void restart_clock() override { calls += "clock\n"; }
+  void restart_clock() override {
+    calls += "clock\n";
+    if (progress.steps == requested_after) pass_request(requested);
+  }
   void finish() override { calls += "finish\n"; }
 
   void note(const std::string& name, const Due& due) {
@@ -73,8 +78,8 @@ struct NotedWorkload : Workload {
   }
 
   std::int64_t last = 5, evaluated_at = 0, kept_at = 0, requested_at = 0;
-  std::int64_t raised_at = 0, epoch = 0;
-  int requested = SIGUSR1;
+  std::int64_t raised_at = 0, epoch = 0, requested_after = 0;
+  int requested = SIGUSR1, rank = 0;
   TwoNumbers model_;
   Optimizer optimizer_{tensors_of(model_.parameters()), OptimizerSettings{}};
   std::string calls;
@@ -233,6 +238,43 @@ TEST_F(Loop, ARequestAtTheEndIsAnsweredByTheLastCheckpoint) {
   workload.requested_at = 5;
   EXPECT_EQ(train(workload), "checkpoint written: step 5, since SIGUSR1 came\nscore 5.0000\n");
   EXPECT_EQ(kept(), Steps{5});
+}
+
+TEST_F(Loop, ARequestAfterTheLastStepIsTakenIfThatStepHasACheckpoint) {
+  experiment_.checkpoint.every_steps = 100;
+  NotedWorkload workload;
+  workload.requested_after = 5;
+  train(workload);
+  EXPECT_EQ(kept(), Steps{5});
+  EXPECT_EQ(take_request(), 0);
+  experiment_.checkpoint.every_steps = 0;
+  options_.output_dir = folder_ / "none";
+  NotedWorkload without;
+  without.requested_after = 5;
+  EXPECT_EQ(train(without), "score 5.0000\n");
+  EXPECT_EQ(kept(), Steps{});
+  EXPECT_EQ(take_request(), SIGUSR1) << "nobody has answered it";
+}
+
+TEST_F(Loop, AnotherRankThan0MakesTheSameCallsAndWritesNothing) {
+  experiment_.checkpoint.every_steps = 2;
+  NotedWorkload first;
+  first.evaluated_at = 1;
+  train(first);
+  options_.output_dir = folder_ / "none";
+  NotedWorkload second;
+  second.evaluated_at = 1;
+  second.rank = 1;
+  Group group;
+  group.rank = 1;
+  pass_request(SIGUSR1);
+  testing::internal::CaptureStdout();
+  const dtool::trainer::Run run{experiment_, options_, meeting_, group};
+  dtool::trainer::train(run, second);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
+  EXPECT_EQ(second.calls + "finish\n", first.calls);
+  EXPECT_FALSE(fs::exists(options_.output_dir));
+  EXPECT_EQ(take_request(), SIGUSR1) << "only rank 0 takes it";
 }
 
 TEST_F(Loop, ARequestIsRefusedWhileTheModelIsNoNumber) {
@@ -435,6 +477,8 @@ TEST_F(Loop, ACheckpointFileIsReadWhereItHasBytes) {
   moved.read(2, bytes.data(), 3);
   EXPECT_EQ(bytes, "cde");
   moved.read(99, bytes.data(), 0);
+  moved.read(5, bytes.data(), 1);
+  EXPECT_EQ(bytes, "fde");
   try {
     moved.read(4, bytes.data(), 3);
     FAIL() << "it has six bytes";
@@ -442,6 +486,18 @@ TEST_F(Loop, ACheckpointFileIsReadWhereItHasBytes) {
     EXPECT_EQ(problem.what(), (folder_ / "a").string() + " has become shorter");
   }
   EXPECT_THROW(CheckpointFile(folder_ / "none"), std::system_error);
+}
+
+TEST_F(Loop, AFolderIsNoCheckpointFile) {
+  const CheckpointFile file(folder_);
+  char byte = 0;
+  try {
+    file.read(0, &byte, 1);
+    FAIL() << "a folder has no bytes";
+  } catch (const std::system_error& problem) {
+    EXPECT_EQ(problem.code().value(), EISDIR);
+    EXPECT_TRUE(std::string(problem.what()).starts_with("cannot read " + folder_.string()));
+  }
 }
 
 TEST_F(Loop, ACheckpointFileIsClosedWithItsObjectWhateverItsNumber) {
