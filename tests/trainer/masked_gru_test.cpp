@@ -9,6 +9,8 @@
 #include <torch/utils.h>
 
 #include "tests/trainer/reference.h"
+#include "trainer/reinforcement/gru_gates.h"
+#include "trainer/training/precision.h"
 
 using namespace dtool::trainer;
 
@@ -98,6 +100,38 @@ TEST(MaskedGruWays, AgreeAndAreTakenByTheTypeOfNumber) {
       masked_gru(weights, doubled(given.inputs), doubled(given.memory), doubled(given.keep));
   ASSERT_EQ(operations.scalar_type(), at::kDouble);
   EXPECT_TRUE(doubled(loops).allclose(operations, 0, 1e-6));
+}
+
+TEST(MaskedGruWays, TakeInputsOfLowPrecision) {
+  const Sequences given(7);
+  const at::Tensor loops = masked_gru(given.weights, given.inputs, given.memory, given.keep);
+  const Autocast autocast(Precision::bfloat16, at::kCPU);
+  const at::Tensor inputs = given.inputs.detach().to(at::kBFloat16);
+  const at::Tensor low = masked_gru(given.weights, inputs, given.memory, given.keep);
+  EXPECT_TRUE(low.to(at::kFloat).allclose(loops, 0, 0.05));
+  const at::Tensor step =
+      masked_gru_step(given.weights, inputs[0], given.memory.detach(), given.keep[0]);
+  EXPECT_TRUE(step.to(at::kFloat).allclose(loops[0], 0, 0.05));
+}
+
+TEST(MaskedGruWays, WriteNothingBehindTheMemoryThatIsKept) {
+  constexpr std::int64_t rows = 2, width = 3;
+  const std::vector<float> bias(3 * width, 0.5F), recurrent(rows * 3 * width, 0.25F);
+  const std::vector<float> memory(rows * width, 1), keep = {1, 0};
+  std::vector<float> gates(rows * 3 * width, 0.125F), candidate(rows * width);
+  std::vector<float> next(rows * width + 1, 99), kept(rows * width + 1, 99);
+  gates_forward({rows, width}, {.input_bias = bias.data(),
+                                .recurrent_bias = bias.data(),
+                                .recurrent = recurrent.data(),
+                                .memory = memory.data(),
+                                .next_keep = keep.data(),
+                                .gates = gates.data(),
+                                .candidate = candidate.data(),
+                                .next_memory = next.data(),
+                                .kept_memory = kept.data()});
+  for (std::size_t i = 0; i < rows * width; ++i) EXPECT_EQ(kept[i], i < width ? next[i] : 0) << i;
+  EXPECT_EQ(kept.back(), 99);
+  EXPECT_EQ(next.back(), 99);
 }
 
 TEST(MaskedGruWays, OfKernelsAndOfOperationsGiveTheGradientsOfTheLoops) {

@@ -111,6 +111,9 @@ TEST(Pipeline, AStageEndsWithItsExperienceAndTheRunWithItsLast) {
   EXPECT_EQ(pipeline.stage_at(400'000'000), 1U);
   EXPECT_FALSE(pipeline.is_over(299'999'999));
   EXPECT_TRUE(pipeline.is_over(300'000'000));
+  PipelineSettings short_first;
+  short_first.small_batch_steps = 1;
+  EXPECT_EQ(plan_pipeline(short_first, {}, {8, 60, 60}).stages.size(), 2U);
 }
 
 TEST(Pipeline, PiecesThatDoNotFitAreRefusedWithTheirLengths) {
@@ -145,6 +148,7 @@ TEST(Pipeline, RanksThatShareANodesSamplersHaveAPartOfEveryMiniBatch) {
   EXPECT_EQ(first_stage({1, 4}, {12, 60, 60}).num_mini_batch, 12);
   EXPECT_EQ(first_stage({1, 4}, {12, 60, 7}).num_mini_batch, 4);
   EXPECT_EQ(first_stage({1, 4}, {12, 60, 7}).update_repeats, 12);
+  EXPECT_EQ(first_stage({1, 4}, {12, 60, 6}).num_mini_batch, 3) << "of six neighbours";
   EXPECT_EQ(first_stage({4, 4}, {12, 60, 60}).num_mini_batch, 48) << "no rank shares them";
   EXPECT_EQ(first_stage({1, 4}, {2, 1, 1}).num_mini_batch, 1) << "one sampler";
   EXPECT_EQ(first_stage({4, 4}, {12, 60, 7}).num_mini_batch, 4);

@@ -8,9 +8,16 @@
 
 using namespace dtool::trainer;
 
+namespace {
+
+/// Longer than a fault may take: nothing here ends by it.
+constexpr std::chrono::minutes kNever(10);
+
+}  // namespace
+
 TEST(Stragglers, AreCutShortByTheRanksThatAreNeededAndByNoFewer) {
   on_every_rank(3, Machines::one, [](const Meeting& meeting) {
-    Stragglers stragglers(meeting, 0.6, std::chrono::seconds(30));
+    Stragglers stragglers(meeting, 0.6, kNever);
     stragglers.begin(1);
     if (meeting.place.rank == 0) {
       stragglers.finish();
@@ -37,11 +44,28 @@ TEST(Stragglers, AShareOfTheRanksIsRoundedUpAndNoneOrAllIsNone) {
 
 TEST(Stragglers, AreNeitherCountedNorCutShortWhereAllAreNeeded) {
   on_every_rank(2, Machines::one, [](const Meeting& meeting) {
-    Stragglers stragglers(meeting, 1, std::chrono::seconds(30));
-    stragglers.begin(1);
-    stragglers.finish();
-    EXPECT_FALSE(stragglers.enough_have_finished());
+    {
+      Stragglers stragglers(meeting, 1, kNever);
+      stragglers.begin(1);
+      stragglers.finish();
+      EXPECT_FALSE(stragglers.enough_have_finished());
+    }
     EXPECT_FALSE(meeting.store->check({"rollout/1/finished"}));
+    EXPECT_FALSE(meeting.store->check({"rollout/1/enough"})) << "nobody waits for it";
+  });
+}
+
+TEST(Stragglers, ARolloutThatIsOverIsNotAskedForAgain) {
+  on_every_rank(2, Machines::one, [](const Meeting& meeting) {
+    if (meeting.place.rank == 1) return;  // one of two is enough
+    Stragglers stragglers(meeting, 0.5, kNever);
+    for (const std::int64_t rollout : {1, 2}) {
+      stragglers.begin(rollout);
+      stragglers.finish();
+      while (!stragglers.enough_have_finished()) std::this_thread::yield();
+      // Who asks for it now waits for ever.
+      meeting.store->deleteKey("rollout/" + std::to_string(rollout) + "/enough");
+    }
   });
 }
 

@@ -29,7 +29,7 @@ std::int64_t ranks_to_wait_for(double share, std::int64_t ranks) {
   // 0.55 of 20 is a little more than 11 in binary.
   const double exactly = share * static_cast<double>(ranks);
   const auto needed = static_cast<std::int64_t>(std::ceil(exactly - 1e-9));
-  return needed <= 0 || needed >= ranks ? 0 : needed;
+  return needed < ranks ? needed : 0;
 }
 
 Stragglers::Stragglers(const Meeting& meeting, double share, std::chrono::milliseconds timeout)
