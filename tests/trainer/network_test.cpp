@@ -218,6 +218,20 @@ TEST(GatherBytes, DividesAsPyTorchDoes) {
   }
 }
 
+TEST(GatherBytes, TakesTheRowsThatAreAskedForAndWritesNothingBehindThem) {
+  constexpr std::size_t width = 100;
+  std::vector<std::uint8_t> rows(6 * width);
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<std::uint8_t>(i % 251);
+  const std::vector<std::int64_t> samples = {5, 0, 3, 3, 1, 2, 4};
+  std::vector<float> out(samples.size() * width + 1, 99);
+  gather_bytes(rows.data(), width, samples, out.data());
+  for (std::size_t i = 0; i < samples.size() * width; ++i) {
+    const auto at = static_cast<std::size_t>(samples[i / width]) * width + i % width;
+    EXPECT_EQ(out[i], static_cast<float>(rows[at]) / 255.0F) << i;
+  }
+  EXPECT_EQ(out.back(), 99);
+}
+
 TEST(BatchLoader, HandsOutEverySampleInOrderWithAndWithoutAThread) {
   const DataSet set = numbered_samples(23);
   for (const std::int64_t ahead : {0, 1, 2, 100}) {

@@ -111,7 +111,7 @@ class Snapshots : public OwnFolder {
 TEST(Optimizer, TakesPyTorchsStepsOnEveryPath) {
   torch::manual_seed(1);
   for (const auto kind : {OptimizerKind::adam, OptimizerKind::adamw, OptimizerKind::sgd}) {
-    for (const double decay : {0.0, 0.1}) {
+    for (const double decay : {0.0, 0.1, 1.0}) {
       for (const auto type : {at::kFloat, at::kDouble}) {  // one pass, and tensor operations
         const at::Tensor start = at::randn({37, 5}, at::TensorOptions(type));
         const at::Tensor ours = start.clone().requires_grad_(true);
