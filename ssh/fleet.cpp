@@ -93,6 +93,7 @@ class Fleet : public Remote {
   using OnOutput = std::function<void(Stream, std::string_view)>;
   asio::awaitable<int> ask_program(FleetRound& round, std::size_t index, Follows follows,
                                    OnOutput on_output, Deadline deadline);
+  void make_soon(FleetRound& round, const std::shared_ptr<const SharedBytes>& bytes);
   asio::awaitable<int> run_in_shell(FleetRound& round, std::size_t index, Connection& connection,
                                     CommandStreams streams, Deadline deadline);
   asio::awaitable<bool> feed(FleetRound& round, std::size_t index, int pipe, Deadline deadline);
@@ -248,9 +249,21 @@ asio::awaitable<bool> Fleet::feed(FleetRound& round, std::size_t index, int pipe
   if (output == nullptr) output = std::make_unique<SharedOutput>(reactor_, *command.input_from);
   std::function<void(const Transferred&)> on_sent = [this, &round,
                                                      &task](const Transferred& input) {
+    const auto& soon = std::get<Command>(task.step).input_soon;
+    if (soon && input.all) make_soon(round, soon);
     tell(round, [&](Events& events) { events.on_progress(task.host, input); });
   };
   co_return co_await output->send(pipe, command.input, deadline, std::move(on_sent));
+}
+
+void Fleet::make_soon(FleetRound& round, const std::shared_ptr<const SharedBytes>& bytes) {
+  std::unique_ptr<SharedOutput>& output = round.outputs[bytes];
+  if (output != nullptr) return;
+  try {
+    output = std::make_unique<SharedOutput>(reactor_, *bytes);
+  } catch (const HostError&) {
+    // The command that needs it says so.
+  }
 }
 
 asio::awaitable<int> Fleet::run_in_shell(FleetRound& round, std::size_t index,

@@ -55,6 +55,9 @@ struct Command {
   /// Optional, for dtool-host; comes after `input`. Commands of one Remote::run that name the same
   /// object share it. If it cannot be made, the command fails with Failure::local_program.
   std::shared_ptr<const SharedBytes> input_from = {};
+  /// What a later command of the same Remote::run will name as `input_from`: it is made as soon as
+  /// that of this one is made.
+  std::shared_ptr<const SharedBytes> input_soon = {};
   RunBy run_by = RunBy::login_shell;
 };
 

@@ -91,9 +91,7 @@ Push::Push(const std::vector<ssh::Host>& hosts, const Tree& tree,
   const auto is_remote = [&hosts](const Destination& each) {
     return !hosts.at(each.host).is_local;
   };
-  // Hosts that have it from hosts are sent nothing that may be in vain.
-  const bool may_guess = relay == Relay::no && std::ranges::any_of(destinations, is_remote);
-  const Package* guess = may_guess ? course_.guess() : nullptr;
+  const Package* guess = std::ranges::any_of(destinations, is_remote) ? course_.guess() : nullptr;
   for (const Destination& destination : destinations) {
     if (!ssh::is_anchored(destination.folder)) {
       throw std::invalid_argument(

@@ -42,8 +42,8 @@ struct Pushed {
 };
 
 /// Whether hosts pass a package on to each other, so that this machine sends it once and not once
-/// per host.
-enum class Relay { no, yes };
+/// per host: never, if it saves more than it costs, or always.
+enum class Relay { no, where_it_pays, yes };
 
 /// What happens to a host's files that have names of the tree, differ from the tree's, and were not
 /// put there by dtool or were changed since, and to changed files that the tree no longer has: the
@@ -62,8 +62,8 @@ struct Pushing : ssh::Events {
   virtual Pushed pushed(std::size_t /*host*/) const { return {}; }
   /// What is sent, with its fingerprint; nothing: it was not listed.
   virtual const Listing* listing() const { return nullptr; }
-  /// Under Relay::yes: the hosts that did not get the package from their first parent. They got it
-  /// later, from another host or from here.
+  /// Where hosts pass packages on: the hosts that did not get the package from their first parent.
+  /// They got it later, from another host or from here.
   virtual std::vector<Missed> missed() const { return {}; }
 };
 

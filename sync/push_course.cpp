@@ -26,6 +26,8 @@ std::vector<Missed> PushCourse::missed() const {
 void PushCourse::forget_packages() {
   missed_ = missed();
   relayings_.clear();
+  schedule_ = {};
+  servers_.clear();
   packages_.clear();
 }
 
@@ -47,8 +49,23 @@ const Package* PushCourse::package_for(const PushSlot& slot) {
   const bool fits = !there.basis.empty() || there.is_empty;
   // For folders on this machine rsync copies as fast, and no other host shares the package.
   if (!fits || hosts_.at(slot.destination.host).is_local) return nullptr;
-  const bool is_sealed = relay_ == Relay::yes && destinations_ > 1;
-  return packages_.get(there.basis, compression_for(slot), is_sealed ? Seal::yes : Seal::no);
+  const Package* package = packages_.get(there.basis, compression_for(slot), Seal::no);
+  const bool is_passed_on = package != nullptr && passes_on(*package);
+  return is_passed_on ? packages_.get(there.basis, compression_for(slot), Seal::yes) : package;
+}
+
+bool PushCourse::passes_on(const Package& package) const {
+  if (relay_ == Relay::yes) return destinations_ > 1;
+  // Hosts open ports for it, so not for a little.
+  constexpr std::uint64_t kLeast = 16'000'000;  // bytes for all hosts together
+  return relay_ == Relay::where_it_pays && destinations_ >= kRelay &&
+         package.expected * destinations_ >= kLeast;
+}
+
+/// Hosts that have it from hosts are sent nothing that may be in vain.
+const Package* PushCourse::guess() {
+  const Package* guess = packages_.guess();
+  return guess != nullptr && passes_on(*guess) ? nullptr : guess;
 }
 
 Relaying* PushCourse::relaying_of(const PushSlot& slot) {
@@ -59,8 +76,15 @@ Relaying* PushCourse::relaying_of(const PushSlot& slot) {
 /// Unpacking, or waiting until it is clear from where the package comes.
 PushStep PushCourse::take_part(PushSlot& slot) {
   if (slot.package->key.empty()) return PushStep::unpack;
+  const auto& sum = *slot.package->sum;
+  if (sum && sum->bytes * destinations_ <= kLeastRelayed) {
+    slot.part = {{slot.package->key}, {}, {}};
+    return PushStep::unpack;
+  }
+  const std::size_t parcel = relayings_.size();
   Relaying& relaying =
-      relayings_.try_emplace(slot.package, *slot.package, destinations_).first->second;
+      relayings_.try_emplace(slot.package, *slot.package, schedule_, servers_, parcel)
+          .first->second;
   const auto part = relaying.part_for(slot.destination.host);
   if (!part) return PushStep::await;
   slot.part = *part;

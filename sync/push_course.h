@@ -14,6 +14,7 @@
 #include "sync/push.h"
 #include "sync/push_steps.h"
 #include "sync/relay/relaying.h"
+#include "sync/relay/schedule.h"
 #include "sync/rsync.h"
 
 namespace dtool::tree_sync {
@@ -57,7 +58,7 @@ class PushCourse {
   PushStep next(PushSlot& slot);
 
   /// A package to send with the first question; null if there is none.
-  const Package* guess() { return packages_.guess(); }
+  const Package* guess();
   const host::TreeRoot& unproven_root() const { return root_.unproven(); }
   Same same_for(const PushSlot& slot) const;
   /// Null if the host's package is not sealed.
@@ -72,6 +73,7 @@ class PushCourse {
   PushStep after_package(PushSlot& slot, const host::Unpacked& unpacked);
   PushStep after_compare(PushSlot& slot);
   const Package* package_for(const PushSlot& slot);
+  bool passes_on(const Package& package) const;
 
   const std::vector<ssh::Host>& hosts_;
   const Tree& tree_;
@@ -80,6 +82,8 @@ class PushCourse {
   Packages packages_;
   const Relay relay_;
   const std::size_t destinations_;
+  Schedule schedule_;
+  PackageServers servers_;
   std::map<const Package*, Relaying> relayings_;  ///< of sealed packages
   std::vector<Missed> missed_;                    ///< beside what relayings_ know
 };

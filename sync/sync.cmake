@@ -20,7 +20,7 @@ add_library(dtool_sync STATIC
   sync/push.cpp
   sync/push_course.cpp
   sync/push_steps.cpp
-  sync/relay/relay_tree.cpp
+  sync/relay/schedule.cpp
   sync/relay/relaying.cpp
   sync/restored_tree.cpp
   sync/rsync.cpp

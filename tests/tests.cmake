@@ -196,6 +196,7 @@ if(DTOOL_TESTS)
     tests/unit/sync/contents_test.cpp
     tests/unit/sync/copy/copying_test.cpp
     tests/unit/sync/copy/host/copy_folder_test.cpp
+    tests/unit/sync/copy/host/relayed_parcels_test.cpp
     tests/unit/sync/copy/host/take_parcel_test.cpp
     tests/unit/sync/copy/parcel_run_test.cpp
     tests/unit/sync/copy/parcels_test.cpp
@@ -219,7 +220,8 @@ if(DTOOL_TESTS)
     tests/unit/sync/push_steps_test.cpp
     tests/unit/sync/push_test.cpp
     tests/unit/sync/relay/host/package_server_test.cpp
-    tests/unit/sync/relay/relay_tree_test.cpp
+    tests/unit/sync/relay/schedule_simulation_test.cpp
+    tests/unit/sync/relay/schedule_test.cpp
     tests/unit/sync/relay_push_test.cpp
     tests/unit/sync/restored_tree_test.cpp
     tests/unit/sync/rsync_test.cpp

@@ -67,7 +67,8 @@ void require_room() {
 
 /// Writes the reply to one request, which may have more of the input. Returns the exit code of the
 /// program.
-int answer(const Frame& frame, FrameInput& input, int output) {
+int answer(const Frame& frame, FrameInput& input, int output, ParcelTaker& parcels) {
+  if (frame.kind != Kind::parcel_request) parcels.settle();
   const auto reply = [output](const auto& message) {
     write_all(output, to_frame(message));
     return 0;
@@ -108,7 +109,7 @@ int answer(const Frame& frame, FrameInput& input, int output) {
       return 0;
     }
     case Kind::parcel_request:
-      return reply(take_parcel(open<ParcelRequest>(frame), input, reply));
+      return reply(parcels.take(open<ParcelRequest>(frame), input, reply));
     case Kind::prepare_request:
       return reply(prepare_tree(open<PrepareRequest>(frame), input));
     case Kind::prune_request:
@@ -127,10 +128,10 @@ int answer(const Frame& frame, FrameInput& input, int output) {
 
 /// Answers one command's requests, up to their end. Sets its exit code. Whether another command may
 /// follow.
-bool answer_all(FrameInput& input, int output, int& exit_code) {
+bool answer_all(FrameInput& input, int output, ParcelTaker& parcels, int& exit_code) {
   std::optional<Frame> frame = input.next();
   for (; frame && frame->kind != Kind::end_of_requests; frame = input.next())
-    exit_code = answer(*frame, input, output);
+    exit_code = answer(*frame, input, output, parcels);
   return frame || input.skip_to_end_of_requests();
 }
 
@@ -140,9 +141,10 @@ int serve(int input, int output) {
   write_all(output, kGreeting);
   FrameInput frames(input);
   const std::vector<std::string> first_environment = own_environment();
+  ParcelTaker parcels;
   int exit_code = 0;
   try {
-    while (answer_all(frames, output, exit_code)) {
+    while (answer_all(frames, output, parcels, exit_code)) {
       write_all(output, to_frame(EndOfReplies{exit_code}));
       set_environment(first_environment);  // answers change it for what they start
       exit_code = 0;

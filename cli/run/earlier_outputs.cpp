@@ -222,9 +222,9 @@ bool EarlierOutputs::bring_over(const fs::path& folder, ssh::Remote& remote, Run
     for (const std::size_t i : part.to)
       destinations.push_back(
           {place_of(remote, plan_.machines[i].host), draft_of(plan_, plan_.machines[i])});
-    const auto sent =
-        send_tree(console_, remote, tree, destinations,
-                  {"the earlier outputs", tree_sync::Relay::no, tree_sync::Foreign::overwrite});
+    const auto sent = send_tree(
+        console_, remote, tree, destinations,
+        {"the earlier outputs", tree_sync::Relay::where_it_pays, tree_sync::Foreign::overwrite});
     if (!report.all_well(sent, "sending the outputs of " + earlier_.run_id) || remote.interrupted())
       return false;
   }

@@ -95,8 +95,13 @@ void add_shared_flags(Options& command, RunFlags& flags, const std::string& code
       .type_name("FILE")
       .check(must_not_be_empty)
       .one_value_each();
-  command.add_flag("--relay", flags.relay,
-                   "hosts pass the code on to each other, so that this machine sends it once");
+  const auto relay = command.add_flag(
+      "--relay", flags.relay,
+      "hosts pass the code on to each other, however little it is (three hosts and more: 16 MB)");
+  command
+      .add_flag("--no_relay", flags.no_relay,
+                "this machine sends the code to each host itself; no host opens a port for it")
+      .excludes(relay);
   command
       .add_option("--data", flags.data,
                   "files or a folder to copy to all hosts before the start, to the same path or "
@@ -153,7 +158,8 @@ void add_run_flags(Options& command, RunFlags& flags) {
       .one_value_each();
   const auto no_sync =
       command.add_flag("--no_sync", flags.no_sync, "do not send the current folder")
-          .excludes(*command.find("--relay"));
+          .excludes(*command.find("--relay"))
+          .excludes(*command.find("--no_relay"));
   command
       .add_flag("--force", flags.force,
                 "overwrite files in the hosts' code folders that are not as dtool sent them")
@@ -189,7 +195,8 @@ void apply_settings(const Settings& settings, RunFlags& flags) {
   use(flags.output_dir, settings.output_dir, "experiment_output");
   use(flags.nproc_per_node, settings.nproc_per_node, "auto");
   if (!flags.lost_after) flags.lost_after = settings.lost_after;
-  flags.relay = flags.relay || settings.relay.value_or(false);
+  if (settings.relay && !flags.relay && !flags.no_relay)
+    (*settings.relay ? flags.relay : flags.no_relay) = true;
   constexpr bool kUnlessTold = true;
   flags.own_tree = !flags.in_place && (flags.own_tree || settings.own_tree.value_or(kUnlessTold));
   flags.typed_excludes = flags.excludes;

@@ -57,6 +57,7 @@ struct RunFlags {
   std::vector<std::string> data;
   bool no_sync = false;
   bool relay = false;
+  bool no_relay = false;
   bool force = false;
   bool own_tree = false;
   bool in_place = false;

@@ -327,6 +327,7 @@ bool send_code(PendingRun& run, RunReport& report, Console& console, ssh::Remote
   Sending sending;
   if (run.sends_to_code_folder()) sending.large = note_on_size(*tree);
   if (run.flags.relay) sending.relay = tree_sync::Relay::yes;
+  if (run.flags.no_relay) sending.relay = tree_sync::Relay::no;
   if (run.flags.force || run.earlier_code) sending.foreign = tree_sync::Foreign::overwrite;
   bool is_code_sent = false;
   const auto next_push = [&]() -> tree_sync::Pushing* {

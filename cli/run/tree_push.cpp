@@ -76,11 +76,10 @@ std::vector<ssh::HostResult> send_to_store(Console& console, ssh::Remote& remote
                                            const std::vector<std::size_t>& places) {
   std::vector<tree_sync::Destination> destinations;
   for (const std::size_t place : places) destinations.push_back({place, folder});
-  // So many bytes that a host which cannot be passed them costs little beside.
-  const auto relay = places.size() > 2 ? tree_sync::Relay::yes : tree_sync::Relay::no;
   // Part of a sending that was interrupted is no edit of the user's.
-  return send_tree(console, remote, tree, destinations,
-                   {std::move(what), relay, tree_sync::Foreign::overwrite});
+  return send_tree(
+      console, remote, tree, destinations,
+      {std::move(what), tree_sync::Relay::where_it_pays, tree_sync::Foreign::overwrite});
 }
 
 }  // namespace dtool::cli

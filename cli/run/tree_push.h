@@ -19,7 +19,7 @@ namespace dtool::cli {
 /// What is sent, in the words of messages, and how.
 struct Sending {
   std::string what = "the code";
-  tree_sync::Relay relay = tree_sync::Relay::no;
+  tree_sync::Relay relay = tree_sync::Relay::where_it_pays;
   tree_sync::Foreign foreign = tree_sync::Foreign::refuse;
   std::string large = {};  ///< a note once a host is sent more than 20 MB; empty: none
 };
@@ -56,7 +56,7 @@ std::vector<ssh::HostResult> send_tree(Console& console, ssh::Remote& remote,
                                        Sending sending);
 
 /// Sends what dtool itself keeps in `folder` (the trainer, Python packages) to the hosts at those
-/// places among the Remote's; more than two pass it on to each other.
+/// places among the Remote's.
 std::vector<ssh::HostResult> send_to_store(Console& console, ssh::Remote& remote,
                                            const tree_sync::Tree& tree, std::string what,
                                            const std::string& folder,

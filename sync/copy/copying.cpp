@@ -155,14 +155,20 @@ void Copying::ask() {
   ask(well([](const CopyHost&) { return true; }), Settles::no);
   hash_unsure();
   ask(well([](const CopyHost& host) { return !host.reply.unsure.empty(); }), Settles::no);
+  std::uint64_t most = 0;
   for (CopyHost& host : hosts_) {
     if (!host.result.ok()) continue;
     host.entries = count_in(host.reply.lacks);
     for (const auto& [entry, bytes] : lacking_of(0, host.reply).entries)
       host.lacked += list_.entries[entry].size - std::min(bytes, list_.entries[entry].size);
-    // A parcel lies there whole until its files are taken from it.
+    most = std::max(most, host.lacked);
+  }
+  sizes_ = parcel_sizes(hosts_.size(), most);
+  // Parcels lie there whole until their files are taken from them, and while they are passed on.
+  constexpr std::uint64_t kAside = 4;
+  for (CopyHost& host : hosts_) {
     const bool is_relayed = hosts_.size() >= kRelay;
-    host.room = host.reply.needed + (is_relayed ? std::min(kParcel, host.lacked) : 0);
+    host.room = host.reply.needed + (is_relayed ? std::min(kAside * sizes_.most, host.lacked) : 0);
   }
 }
 
@@ -196,7 +202,7 @@ bool Copying::send_round() {
     if (!hosts_[i].reply.reads_zstd) compression = Compression::none;
   }
   if (takers.empty()) return false;
-  const std::vector<Parcel> parcels = cut_parcels(list_, lacking);
+  const std::vector<Parcel> parcels = cut_parcels(list_, lacking, sizes_);
   ParcelRun run(list_, parcels, sums_, takers, compression, events_);
   run.run(remote_);
   for (ParcelHost& taker : takers) {

@@ -74,6 +74,7 @@ class Copying {
   std::int64_t round_ = 0;
   std::vector<CopyHost> hosts_;
   std::vector<std::size_t> followers_;  ///< of this round: hosts that another one's folder serves
+  ParcelSizes sizes_;
   RunningSums sums_;
   std::vector<Missed> missed_;
   std::vector<std::pair<std::size_t, std::string>> spoilt_;

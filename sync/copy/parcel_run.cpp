@@ -17,8 +17,7 @@ namespace {
 
 /// How soon a host that has to wait for others asks again.
 constexpr std::chrono::milliseconds kAskAgain{20};
-/// A host that is much slower than the one it gets a parcel from must not hold that one: it is sent
-/// the parcel from elsewhere.
+/// A host that has all of its parcels still serves those that began to take one for so long.
 constexpr std::chrono::seconds kServes{20};
 /// A file whose beginning is there already is read here to its end before its checksum can follow.
 constexpr std::uint64_t kSlowestRead = 10'000'000;  // bytes a second
@@ -43,7 +42,9 @@ ParcelRun::ParcelRun(const CopyList& list, const std::vector<Parcel>& parcels, R
       most_kept_(most_kept) {
   for (ParcelHost& each : hosts) slots_[each.host].host = &each;
   for (std::size_t i = 0; i < parcels_.size(); ++i) {
-    wanted_by_.push_back(parcels_[i].hosts.size());
+    const std::size_t wanted_by = parcels_[i].hosts.size();
+    wanted_by_.push_back(wanted_by);
+    if (wanted_by >= kRelay) relayed_ += parcels_[i].bytes * wanted_by;
     for (const std::size_t host : parcels_[i].hosts) {
       slots_.at(host).parcels.push_back(i);
       slots_.at(host).all += parcels_[i].bytes;
@@ -53,7 +54,7 @@ ParcelRun::ParcelRun(const CopyList& list, const std::vector<Parcel>& parcels, R
 
 void ParcelRun::run(ssh::Remote& remote) {
   std::vector<ssh::Task> tasks;
-  for (const auto& [host, slot] : slots_) tasks.push_back(begin_task(slot));
+  for (const auto& [host, slot] : slots_) tasks.push_back(empty_task(slot, Last::no));
   ssh::RunOptions options;
   options.follows = ssh::Follows::more;
   options.on_interrupt = ssh::OnInterrupt::leave;  // the same command goes on from there
@@ -69,16 +70,18 @@ void ParcelRun::run(ssh::Remote& remote) {
   }
 }
 
-/// An empty parcel: so hosts that share the folder find out, before anything is sent.
-ssh::Task ParcelRun::begin_task(const Slot& slot) const {
+/// An empty parcel. Before the first one hosts that share the folder find out about each other by
+/// it; after the last one a host says that all is unpacked.
+ssh::Task ParcelRun::empty_task(const Slot& slot, Last last) const {
   host::ParcelRequest request;
   request.place = slot.host->place;
+  request.is_last = last == Last::yes;
   ssh::Command command = ssh::ask_host(request);
   command.input += host::to_frame(host::Kind::package_bytes, {});
   return {slot.host->host, std::move(command)};
 }
 
-ssh::Task ParcelRun::parcel_task(const Slot& slot) const {
+ssh::Task ParcelRun::parcel_task(const Slot& slot) {
   const Package& package = packages_.at(slot.parcels[slot.at]);
   host::ParcelRequest request;
   request.place = slot.host->place;
@@ -87,8 +90,26 @@ ssh::Task ParcelRun::parcel_task(const Slot& slot) const {
   if (!package.key.empty()) request.relay = slot.part;
   ssh::Command command = ssh::ask_host(request);
   const bool is_from_host = request.relay && request.relay->parent;
-  if (!is_from_host) command.input_from = package.content;
+  if (is_from_host) return {slot.host->host, std::move(command)};
+  command.input_from = package.content;
+  const std::size_t next = slot.at + 1;
+  if (next < slot.parcels.size() && packages_.size() < most_kept_) {
+    pack(slot.parcels[next]);
+    command.input_soon = packages_.at(slot.parcels[next]).content;
+  }
   return {slot.host->host, std::move(command)};
+}
+
+/// Says how the parcel is made; it is when the first host needs it.
+void ParcelRun::pack(std::size_t place) {
+  if (packages_.contains(place)) return;
+  const Parcel& parcel = parcels_[place];
+  const std::size_t hosts = wanted_by_[place];
+  const bool is_relayed = hosts >= kRelay && relayed_ >= kLeastRelayed;
+  packages_.emplace(
+      place, pack_parcel(list_, parcel, sums_, compression_, is_relayed ? Seal::yes : Seal::no));
+  if (is_relayed)
+    relayings_.try_emplace(place, packages_.at(place), schedule_, servers_, place, kServes);
 }
 
 Relaying* ParcelRun::relaying_of(const Slot& slot) {
@@ -100,18 +121,18 @@ Relaying* ParcelRun::relaying_of(const Slot& slot) {
 /// The parcel that is due, or the question from where it comes.
 std::optional<ssh::NextTask> ParcelRun::go_on(Slot& slot) {
   slot.is_sent = false;
-  if (slot.at == slot.parcels.size()) return std::nullopt;
+  if (slot.at == slot.parcels.size()) {
+    if (slot.parcels.empty()) return std::nullopt;
+    slot.is_last = true;
+    schedule_.set_serving(slot.host->host, Schedule::Serving::no);
+    return ssh::NextTask{empty_task(slot, Last::yes)};
+  }
   const std::size_t place = slot.parcels[slot.at];
-  const Parcel& parcel = parcels_[place];
   if (!packages_.contains(place)) {
     // The host that is behind all others never waits here.
     if (packages_.size() >= most_kept_ && !drop_one() && place > packages_.begin()->first)
       return ssh::NextTask{std::nullopt, kAskAgain};
-    const std::size_t hosts = wanted_by_[place];
-    const bool is_relayed = hosts >= kRelay && parcel.bytes * hosts >= kLeastRelayed;
-    packages_.emplace(
-        place, pack_parcel(list_, parcel, sums_, compression_, is_relayed ? Seal::yes : Seal::no));
-    if (is_relayed) relayings_.try_emplace(place, packages_.at(place), hosts, kServes);
+    pack(place);
   }
   if (Relaying* relaying = relaying_of(slot)) {
     const auto part = relaying->part_for(slot.host->host);
@@ -149,18 +170,19 @@ void ParcelRun::drop(std::size_t parcel) {
     for (const Missed& each : missed)
       missed_.push_back({each.host, each.reason.substr(0, kLongest)});
     relayings_.erase(relaying);
+    schedule_.forget(parcel);
   }
   packages_.erase(parcel);
 }
 
-/// Only what was sent can have arrived spoilt, and once.
-void ParcelRun::note_spoilt(Slot& slot, const std::vector<std::string>& names) {
-  if (names.empty() || !slot.has_begun) return;
-  const std::set<std::string_view> said(names.begin(), names.end());
-  for (const Range& range : parcels_[slot.parcels[slot.at]].ranges) {
-    const std::string& name = list_.entries[range.entry].name;
-    if (said.contains(name)) slot.host->spoilt.push_back(name);
-  }
+/// Only what was sent can have arrived spoilt: with this parcel or the one before.
+void ParcelRun::note_spoilt(Slot& slot, const std::vector<std::string>& names) const {
+  std::set<std::string_view> said(names.begin(), names.end());
+  for (std::size_t i = slot.at == 0 ? 0 : slot.at - 1; i <= slot.at && i < slot.parcels.size(); ++i)
+    for (const Range& range : parcels_[slot.parcels[i]].ranges) {
+      const std::string& name = list_.entries[range.entry].name;
+      if (said.erase(name) > 0) slot.host->spoilt.push_back(name);
+    }
 }
 
 std::optional<ssh::NextTask> ParcelRun::after_parcel(Slot& slot) {
@@ -173,7 +195,8 @@ std::optional<ssh::NextTask> ParcelRun::after_parcel(Slot& slot) {
       unpacked.missed = reply->missed;
       unpacked.is_spoilt = reply->is_spoilt;
     }
-    if (relaying->ended(slot.host->host, unpacked) == Relaying::Next::asks_again)
+    const auto then = reply ? Relaying::Then::serves_on : Relaying::Then::serves_nobody;
+    if (relaying->ended(slot.host->host, unpacked, then) == Relaying::Next::asks_again)
       return go_on(slot);
   }
   if (!reply) return std::nullopt;
@@ -181,7 +204,8 @@ std::optional<ssh::NextTask> ParcelRun::after_parcel(Slot& slot) {
     slot.host->holder = static_cast<std::size_t>(*reply->holder);
     return std::nullopt;
   }
-  note_spoilt(slot, reply->spoilt);
+  if (slot.has_begun) note_spoilt(slot, reply->spoilt);
+  if (slot.is_last) return std::nullopt;
   if (std::exchange(slot.has_begun, true)) {
     const std::size_t parcel = slot.parcels[slot.at++];
     slot.host->bytes += parcels_[parcel].bytes;
@@ -193,14 +217,15 @@ std::optional<ssh::NextTask> ParcelRun::after_parcel(Slot& slot) {
 
 std::optional<ssh::NextTask> ParcelRun::next_task(std::size_t host, const ssh::HostResult& result) {
   Slot& slot = slots_.at(host);
-  const bool waits = slot.has_begun && !slot.is_sent;
+  const bool waits = slot.has_begun && !slot.is_sent && !slot.is_last;
   if (!waits) slot.host->result = result;
   auto next = waits && result.failure == ssh::Failure::none ? go_on(slot)
               : waits                                       ? std::nullopt
                                                             : after_parcel(slot);
-  if (!next)
-    for (; slot.at < slot.parcels.size(); ++slot.at) release(slot.parcels[slot.at]);
-  return next;
+  if (next) return next;
+  schedule_.set_serving(host, Schedule::Serving::no);
+  for (; slot.at < slot.parcels.size(); ++slot.at) release(slot.parcels[slot.at]);
+  return std::nullopt;
 }
 
 void ParcelRun::tell_progress(const Slot& slot, double fraction) {

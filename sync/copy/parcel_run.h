@@ -16,13 +16,9 @@
 #include "ssh/remote.h"
 #include "sync/copy/parcels.h"
 #include "sync/relay/relaying.h"
+#include "sync/relay/schedule.h"
 
 namespace dtool::tree_sync {
-
-/// From this many hosts on they pass parcels on to each other.
-inline constexpr std::size_t kRelay = 3;
-/// Less than that for all hosts together is sent from here: passing on takes tenths of a second.
-inline constexpr std::uint64_t kLeastRelayed = 4'000'000;
 
 /// At most so many parcels lie in files here, each until its last host has taken it.
 inline constexpr std::size_t kMostKept = 16;
@@ -68,16 +64,20 @@ class ParcelRun : public ssh::Events {
     std::size_t at = 0;      ///< of these, the one that it takes
     bool has_begun = false;  ///< the folder is its own
     bool is_sent = false;    ///< the task is about that parcel; else it waits for another host
+    bool is_last = false;    ///< the task ends the host's part
     std::uint64_t all = 0;   ///< bytes of its parcels
     host::RelayPart part = {};
   };
 
-  ssh::Task begin_task(const Slot& slot) const;
+  enum class Last { no, yes };
+
+  ssh::Task empty_task(const Slot& slot, Last last) const;
   std::optional<ssh::NextTask> go_on(Slot& slot);
   std::optional<ssh::NextTask> after_parcel(Slot& slot);
-  ssh::Task parcel_task(const Slot& slot) const;
+  ssh::Task parcel_task(const Slot& slot);
+  void pack(std::size_t place);
   Relaying* relaying_of(const Slot& slot);
-  void note_spoilt(Slot& slot, const std::vector<std::string>& names);
+  void note_spoilt(Slot& slot, const std::vector<std::string>& names) const;
   void release(std::size_t parcel);
   bool drop_one();
   void drop(std::size_t parcel);
@@ -89,9 +89,12 @@ class ParcelRun : public ssh::Events {
   Compression compression_;
   ssh::Events& events_;
   std::size_t most_kept_;
-  std::map<std::size_t, Slot> slots_;          ///< by host
-  std::vector<std::size_t> wanted_by_;         ///< of each parcel: the hosts still to take it
-  std::map<std::size_t, Package> packages_;    ///< of parcels that were begun, the kept ones
+  std::map<std::size_t, Slot> slots_;        ///< by host
+  std::vector<std::size_t> wanted_by_;       ///< of each parcel: the hosts still to take it
+  std::uint64_t relayed_ = 0;                ///< bytes that hosts take of parcels that many want
+  std::map<std::size_t, Package> packages_;  ///< of parcels that were begun, the kept ones
+  Schedule schedule_;
+  PackageServers servers_;
   std::map<std::size_t, Relaying> relayings_;  ///< of those that hosts pass on
   std::vector<Missed> missed_;
 };

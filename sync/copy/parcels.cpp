@@ -99,16 +99,21 @@ RangesByHosts ranges_by_hosts(const CopyList& list, const std::vector<Lacking>& 
 }
 
 void cut(std::vector<Parcel>& parcels, const std::vector<Range>& ranges,
-         const std::vector<std::size_t>& hosts, std::uint64_t most) {
+         const std::vector<std::size_t>& hosts, ParcelSizes sizes) {
   Parcel parcel{{}, hosts, 0};
+  std::size_t small = hosts.size() < kRelay ? 0 : 2;
+  const auto most = [&] { return small > 0 ? sizes.first : sizes.most; };
   const auto end = [&] {
     if (!parcel.ranges.empty()) parcels.push_back(std::exchange(parcel, {{}, hosts, 0}));
   };
   for (Range left : ranges) {
     do {
-      if (parcel.bytes >= most || parcel.ranges.size() >= kMostRanges) end();
+      if (parcel.bytes >= most() || parcel.ranges.size() >= kMostRanges) {
+        end();
+        small -= small > 0 ? 1 : 0;
+      }
       Range range = left;
-      range.bytes = std::min(left.bytes, most - parcel.bytes);
+      range.bytes = std::min(left.bytes, most() - parcel.bytes);
       parcel.ranges.push_back(range);
       parcel.bytes += range.bytes;
       left.offset += range.bytes;
@@ -120,9 +125,17 @@ void cut(std::vector<Parcel>& parcels, const std::vector<Range>& ranges,
 
 }  // namespace
 
+ParcelSizes parcel_sizes(std::size_t hosts, std::uint64_t bytes) {
+  constexpr std::uint64_t kParts = 8;
+  constexpr std::uint64_t kLeast = 4'000'000;
+  constexpr std::uint64_t kFirst = 500'000;
+  if (hosts < kRelay || bytes < kLeast) return {};
+  return {std::clamp(bytes / kParts, kLeast, kParcel), kFirst};
+}
+
 /// The hosts that lack a file's beginning lack its rest, too, so sets of few hosts come first.
 std::vector<Parcel> cut_parcels(const CopyList& list, const std::vector<Lacking>& hosts,
-                                std::uint64_t most) {
+                                ParcelSizes sizes) {
   const RangesByHosts ranges = ranges_by_hosts(list, hosts);
   std::vector<const RangesByHosts::value_type*> sets;
   for (const auto& each : ranges) sets.push_back(&each);
@@ -133,7 +146,7 @@ std::vector<Parcel> cut_parcels(const CopyList& list, const std::vector<Lacking>
     for (std::size_t i = 0; i < hosts.size(); ++i)
       if (each->first[i]) members.push_back(hosts[i].host);
     std::ranges::sort(members);
-    cut(parcels, each->second, members, most);
+    cut(parcels, each->second, members, sizes);
   }
   return parcels;
 }

@@ -15,11 +15,23 @@
 #include "ssh/machine/sha256.h"
 #include "sync/copy/copy_list.h"
 #include "sync/package.h"
+#include "sync/relay/relaying.h"
 
 namespace dtool::tree_sync {
 
 /// The largest parcel, in bytes of files.
 inline constexpr std::uint64_t kParcel = std::uint64_t{64} << 20U;
+
+/// How large parcels are at most, in bytes of files.
+struct ParcelSizes {
+  std::uint64_t most = kParcel;
+  std::uint64_t first = kParcel;  ///< the first two of those that many hosts take: they show which
+                                  ///< hosts are slow
+};
+
+/// For the parcels of so many hosts that lack so many bytes: while the last one is unpacked, and
+/// while the first one comes from host to host, links have nothing to do.
+ParcelSizes parcel_sizes(std::size_t hosts, std::uint64_t bytes);
 
 /// Part of one file, or a whole link or folder.
 struct Range {
@@ -47,7 +59,7 @@ struct Lacking {
 /// Parcels in an order in which each host can take its own: the beginning of a file comes before
 /// the rest. No host is sent what it has.
 std::vector<Parcel> cut_parcels(const CopyList& list, const std::vector<Lacking>& hosts,
-                                std::uint64_t most = kParcel);
+                                ParcelSizes sizes = {});
 
 /// The SHA-256 of files that are read range by range, so that each byte is read once as a rule.
 class RunningSums {

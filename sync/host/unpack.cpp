@@ -232,9 +232,11 @@ Unpacked unpack(TreeFolder& folder, const TreeRequest& request, FrameInput& inpu
     Unpacking unpacking(folder);
     const std::chrono::milliseconds patience(request.patience_ms);
     const auto compressed = request.is_compressed ? Compressed::yes : Compressed::no;
+    std::optional<PackageServer> server;
     std::optional<PassedOn> passed_on;
     if (request.relay) {
-      passed_on.emplace(unpacking.path_aside() + "/package", *request.relay, tell);
+      server.emplace(*request.relay);
+      passed_on.emplace(unpacking.path_aside() + "/package", *request.relay, *server, tell);
       passed_on->get(input, patience);
       unpacking.receive(
           PackageReader(passed_on->content(), patience, compressed, request.relay->key.text));
@@ -252,7 +254,10 @@ Unpacked unpack(TreeFolder& folder, const TreeRequest& request, FrameInput& inpu
     }
     unpacked.removed = static_cast<std::int64_t>(unpacking.put_in_place(request.tree));
     unpacked.is_whole = true;
-    if (passed_on) passed_on->finish();
+    if (passed_on) {
+      tell({true, "", 0, 0});  // from now on it serves no other host
+      server->finish();
+    }
   } catch (const NotGiven& error) {
     unpacked.missed = error.what();
     unpacked.is_spoilt = error.is_spoilt;

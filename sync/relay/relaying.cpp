@@ -11,31 +11,25 @@
 #include "ssh/machine/random_hex.h"
 
 namespace dtool::tree_sync {
-namespace {
-
-/// If all hosts together need no more than this, a tree of hosts is not worth it: each host takes a
-/// moment to begin.
-constexpr std::uint64_t kLittle = 4'000'000;
-
-}  // namespace
-
 std::optional<host::RelayPart> Relaying::part_for(std::size_t host) {
   constexpr std::size_t kSecret = 16;  // bytes
   const auto& sum = *package_.sum;
-  if (sum && sum->bytes * hosts_ <= kLittle) return host::RelayPart{{package_.key}, {}, {}};
+  const auto now = std::chrono::steady_clock::now();
   if (sum && !std::exchange(is_sum_seen_, true)) {
     for (const auto& [other, member] : members_)
-      if (member.bytes >= sum->bytes) tree_.got_all(other);
+      if (member.bytes >= sum->bytes) schedule_.got_all(other, parcel_, now);
   }
-  const auto source = tree_.source_for(host, std::chrono::steady_clock::now(),
-                                       sum ? RelayTree::Sum::known : RelayTree::Sum::unknown);
-  if (source.from == RelayTree::From::nobody_yet) return std::nullopt;
+  const auto source =
+      schedule_.source_for(host, parcel_, now, sum ? Schedule::Sum::known : Schedule::Sum::unknown);
+  if (source.from == Schedule::From::nobody_yet) return std::nullopt;
   Member& member = members_[host] = Member{};
-  member.secret = ssh::random_hex(kSecret);
-  host::RelayPart part{{package_.key}, {member.secret}, {}, serves_.count()};
-  if (source.from == RelayTree::From::host) {
+  PackageServer& server = servers_[host];
+  if (server.secret.empty()) server.secret = ssh::random_hex(kSecret);
+  host::RelayPart part{
+      {package_.key}, {server.secret}, {}, serves_.count(), static_cast<std::int64_t>(parcel_)};
+  if (source.from == Schedule::From::host) {
     member.has_parent = true;
-    const Member& parent = members_.at(source.host);
+    const PackageServer& parent = servers_.at(source.host);
     part.parent = host::RelayPart::Parent{
         parent.address, parent.port, {parent.secret}, sum->bytes, sum->sha256};
   }
@@ -46,9 +40,10 @@ void Relaying::has(std::size_t host, std::uint64_t bytes) {
   Member& member = members_.at(host);
   if (bytes <= member.bytes) return;
   member.bytes = bytes;
-  tree_.got_more(host, std::chrono::steady_clock::now());
+  const auto now = std::chrono::steady_clock::now();
+  schedule_.got_more(host, parcel_, bytes, now);
   const auto& sum = *package_.sum;
-  if (sum && bytes >= sum->bytes) tree_.got_all(host);
+  if (sum && bytes >= sum->bytes) schedule_.got_all(host, parcel_, now);
 }
 
 void Relaying::sent(std::size_t host, std::uint64_t bytes) {
@@ -57,11 +52,12 @@ void Relaying::sent(std::size_t host, std::uint64_t bytes) {
 
 /// It can say what it likes.
 void Relaying::take_address(std::size_t host, const host::TreeNews& news) {
-  if (!ssh::is_address(news.address) || news.port == 0) return tree_.serves_nobody(host);
-  Member& member = members_.at(host);
-  member.address = news.address;
-  member.port = news.port;
-  tree_.serves(host);
+  if (!ssh::is_address(news.address) || news.port == 0)
+    return schedule_.set_serving(host, Schedule::Serving::no);
+  PackageServer& server = servers_.at(host);
+  server.address = news.address;
+  server.port = news.port;
+  schedule_.set_serving(host, Schedule::Serving::yes);
 }
 
 std::optional<ssh::Transferred> Relaying::heard(std::size_t host, std::string_view output) {
@@ -71,9 +67,8 @@ std::optional<ssh::Transferred> Relaying::heard(std::size_t host, std::string_vi
   try {
     found->second.said.add(output);
     while (const auto frame = found->second.said.next()) {
-      const bool is_reply =
-          frame->kind == host::Kind::tree_reply || frame->kind == host::Kind::parcel_reply;
-      if (is_reply) tree_.serves_nobody(host);  // it is about to end
+      if (frame->kind == host::Kind::tree_reply)
+        schedule_.set_serving(host, Schedule::Serving::no);  // it is about to end
       if (frame->kind != host::Kind::tree_news) continue;
       const auto news = host::open<host::TreeNews>(*frame);
       if (news.listens) take_address(host, news);
@@ -88,16 +83,19 @@ std::optional<ssh::Transferred> Relaying::heard(std::size_t host, std::string_vi
   return ssh::Transferred{*most, sum ? std::optional(sum->bytes) : std::nullopt};
 }
 
-Relaying::Next Relaying::ended(std::size_t host, const host::Unpacked& unpacked) {
+Relaying::Next Relaying::ended(std::size_t host, const host::Unpacked& unpacked, Then then) {
   if (!members_.contains(host)) return Next::is_over;
   const auto now = std::chrono::steady_clock::now();
   // A host cannot miss a package from the launcher.
   if (unpacked.missed.empty() || !members_.at(host).has_parent) {
-    tree_.ended(host, RelayTree::End::over, now);
+    const bool serves_on = then == Then::serves_on;
+    schedule_.ended(host, parcel_, serves_on ? Schedule::End::serves_on : Schedule::End::over, now);
     return Next::is_over;
   }
+  if (then == Then::serves_nobody) schedule_.set_serving(host, Schedule::Serving::unknown);
   missed_.push_back({host, unpacked.missed});
-  tree_.ended(host, unpacked.is_spoilt ? RelayTree::End::spoilt : RelayTree::End::missed, now);
+  schedule_.ended(host, parcel_, unpacked.is_spoilt ? Schedule::End::spoilt : Schedule::End::missed,
+                  now);
   return Next::asks_again;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // One package on its way from host to host: who gets it from whom, with which secrets, and what the
-// hosts report meanwhile. push.cpp asks it before sending a package, and reports the results to it.
+// hosts report meanwhile. Whoever sends packages asks it before, and reports the results to it.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@
 #include "ssh/host/frames.h"
 #include "ssh/host/messages/tree.h"
 #include "sync/package.h"
-#include "sync/relay/relay_tree.h"
+#include "sync/relay/schedule.h"
 
 namespace dtool::tree_sync {
 
@@ -25,13 +25,30 @@ struct Missed {
   std::string reason;
 };
 
+/// From this many hosts on they pass on to each other what all of them lack.
+inline constexpr std::size_t kRelay = 3;
+/// Less than that for all hosts together is sent from here: passing on takes tenths of a second.
+inline constexpr std::uint64_t kLeastRelayed = 4'000'000;
+
+/// Where a host serves packages to others.
+struct PackageServer {
+  std::string secret;  ///< that others prove to know
+  std::string address;
+  std::uint16_t port = 0;
+};
+using PackageServers = std::map<std::size_t, PackageServer>;  ///< by host
+
 class Relaying {
  public:
-  /// `package` is sealed and must outlive this; at most `hosts` hosts of the push want it. A host
-  /// that has all of it serves others for that long at most.
-  Relaying(const Package& package, std::size_t hosts,
+  /// `package` is sealed, and stands in `schedule` as that parcel. All three must outlive this. A
+  /// host that has all of it serves others for that long at most.
+  Relaying(const Package& package, Schedule& schedule, PackageServers& servers, std::size_t parcel,
            std::chrono::seconds serves = std::chrono::minutes(10))
-      : package_(package), hosts_(hosts), serves_(serves) {}
+      : package_(package),
+        schedule_(schedule),
+        servers_(servers),
+        parcel_(parcel),
+        serves_(serves) {}
 
   /// What the host is to do now. Nothing: it must wait for another host, and ask again soon.
   std::optional<host::RelayPart> part_for(std::size_t host);
@@ -43,16 +60,14 @@ class Relaying {
   std::optional<ssh::Transferred> heard(std::size_t host, std::string_view output);
 
   enum class Next { is_over, asks_again };
-  /// The host has finished unpacking, with that result.
-  Next ended(std::size_t host, const host::Unpacked& unpacked);
+  enum class Then { serves_nobody, serves_on };
+  /// The host has the package or has failed, with that result. Then::serves_on: its server goes on.
+  Next ended(std::size_t host, const host::Unpacked& unpacked, Then then = Then::serves_nobody);
 
   const std::vector<Missed>& missed() const { return missed_; }
 
  private:
   struct Member {
-    std::string secret;
-    std::string address;
-    std::uint16_t port = 0;
     bool has_parent = false;
     std::uint64_t bytes = 0;
     host::FrameReader said = {};
@@ -62,9 +77,10 @@ class Relaying {
   void take_address(std::size_t host, const host::TreeNews& news);
 
   const Package& package_;
-  std::size_t hosts_;
+  Schedule& schedule_;
+  PackageServers& servers_;
+  std::size_t parcel_;
   std::chrono::seconds serves_;
-  RelayTree tree_;
   std::map<std::size_t, Member> members_;
   std::vector<Missed> missed_;
   bool is_sum_seen_ = false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What strangers say to a host that passes a package on: who does not know the secret is told
 // nothing, and nobody keeps it from the others.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -34,7 +35,9 @@ TEST(ListenersFuzz, APackageIsHandedToNobodyElse) {
   const tests::TemporaryFolder folder;
   std::string package;
   for (int i = 0; i < 100'000; ++i) package += static_cast<char>(random());
-  host::PackageServer server(folder.write("package", package), kSecret, std::chrono::minutes(10));
+  const tests::TemporaryVariable connection("SSH_CONNECTION", "127.0.0.1 1 127.0.0.1 22");
+  host::PackageServer server(kSecret, std::chrono::minutes(10));
+  server.add(0, host::Descriptor(::open(folder.write("package", package).c_str(), O_RDONLY)));
   ASSERT_NE(server.port(), 0);
   const std::string hello = host::make_hello(kSecret, 0);
   const std::string strangers = host::make_hello(std::string(32, '0'), 0);
@@ -50,7 +53,7 @@ TEST(ListenersFuzz, APackageIsHandedToNobodyElse) {
     }
     if (i % 50 != 0) continue;
     const fuzz::Stranger host(server.port());
-    host.say(host::make_hello(kSecret, i));
+    host.say(hello);
     EXPECT_TRUE(host.hear_all(package.size()) == package) << i;  // not shown: it is long
   }
   EXPECT_GT(refused, 100);

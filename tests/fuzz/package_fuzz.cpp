@@ -144,7 +144,7 @@ TEST_F(PackageFuzz, ParcelsAreTakenOrRefused) {
     host::FrameInput frames(input.get());
     try {
       const host::CopyPlace place{"~/data", "copy", 1, 0, "here", ""};
-      host::take_parcel({place, true, 1000, {}}, frames, [](const host::TreeNews&) {});
+      host::ParcelTaker().take({place, true, 1000, {}}, frames, [](const host::TreeNews&) {});
       ++taken;
     } catch (const std::runtime_error&) {
     }

@@ -59,7 +59,9 @@ TEST(RelayFuzz, AHostIsToldAnAddressAndAPortAndNoneWaitsForEver) {
     tree_sync::Package package;
     package.sum = std::make_shared<std::optional<tree_sync::Sum>>();
     if (random() % 4 != 0) *package.sum = tree_sync::Sum{50'000'000, std::string(64, 'a')};
-    tree_sync::Relaying relaying(package, kHosts);
+    tree_sync::Schedule schedule;
+    tree_sync::PackageServers servers;
+    tree_sync::Relaying relaying(package, schedule, servers, 0);
     std::vector<bool> has_part(kHosts, false);
     for (int step = 0; step < 60; ++step) {
       const std::size_t host = random() % kHosts;

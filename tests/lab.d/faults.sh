@@ -85,8 +85,10 @@ lab_slow() {
   shift
   full_speed "$host"
   if [[ $1 == rate && $# == 2 ]]; then
-    # A fast link has to send more at once than the timers let through in turn: with 32 kbit, 1 Gbit/s were 0.3.
+    # A fast link has to send more at once than the timers let through in turn (with 32 kbit, 1 Gbit/s were 0.3), and whole segments of 64 kB: with
+    # less, the kernel cuts each into packets first, and at 80 Mbit/s eight hosts that pass bytes on kept two cores busy with that alone.
     local burst=32kbit
+    [[ ! $2 =~ ^[0-9]{2,}mbit$ ]] || burst=1mbit
     [[ $2 != *gbit ]] || burst=2mbit
     shape_links "$host" tbf rate "$2" burst $burst latency 400ms || fail "tc could not set 'rate $2'"
   elif ! shape_links "$host" netem "$@" 2>/dev/null; then

@@ -97,15 +97,17 @@ struct CopyReply {
 
 /// Take a part of what is lacking, at most some hundred megabytes. A package follows, or comes from
 /// another host: for each range of a file a CopyPiece, its bytes in frames of Kind::package_bytes,
-/// and behind the file's last range a CopySum. Folders and links have no bytes.
+/// and behind the file's last range a CopySum. Folders and links have no bytes. One that hosts pass
+/// on is unpacked after the reply, while the next one comes.
 struct ParcelRequest {
   static constexpr Kind kKind = Kind::parcel_request;
   CopyPlace place;
   bool is_compressed = false;
   std::int64_t patience_ms = 300'000;
   std::optional<RelayPart> relay;
+  bool is_last = false;  ///< the reply comes when all parcels are unpacked, and no host is served
 
-  void fields(auto visit) { visit(place, is_compressed, patience_ms, relay); }
+  void fields(auto visit) { visit(place, is_compressed, patience_ms, relay, is_last); }
 };
 
 struct CopyPiece {
@@ -127,9 +129,10 @@ struct CopySum {
 struct ParcelReply {
   static constexpr Kind kKind = Kind::parcel_reply;
   std::optional<std::int64_t> holder;  ///< another host of the copy that writes into the folder
-  std::vector<std::string> spoilt;     ///< files whose SHA-256 was wrong: they are deleted
-  std::string missed;                  ///< why another host did not send the parcel; or empty
-  bool is_spoilt = false;              ///< the other host sent wrong bytes
+  std::vector<std::string> spoilt;  ///< files of this parcel, or of the one before, whose SHA-256
+                                    ///< was wrong: they are deleted
+  std::string missed;               ///< why another host did not send the parcel; or empty
+  bool is_spoilt = false;           ///< the other host sent wrong bytes
 
   void fields(auto visit) { visit(holder, spoilt, missed, is_spoilt); }
 };

@@ -46,9 +46,10 @@ struct RelayPart {
   Hidden key;                    ///< key that seals the package
   Hidden secret;                 ///< for the hosts that this one serves; empty: it serves none
   std::optional<Parent> parent;  ///< nothing: the package follows the request
-  std::int64_t serves_s = 600;   ///< how long it serves the others once it has the whole package
+  std::int64_t serves_s = 600;   ///< how long it serves the others once it has the last package
+  std::int64_t number = 0;       ///< of the package, for those that ask for it
 
-  void fields(auto visit) { visit(key, secret, parent, serves_s); }
+  void fields(auto visit) { visit(key, secret, parent, serves_s, number); }
 };
 
 /// The folder in which a run's processes work: `tree` in the run's folder, a copy of the code.

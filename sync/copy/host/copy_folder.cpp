@@ -273,6 +273,7 @@ void CopyFolder::lock(const CopyPlace& place) {
 /// before its next step. Between question and step another host may begin at any rate: what makes
 /// that harmless is that a part is never cut (take_parcel.cpp).
 void CopyFolder::give_way() {
+  const std::scoped_lock alone(asking_);
   const std::chrono::nanoseconds now = time_since_boot();
   if (asked_ && now - *asked_ < kAskAgain) return;
   asked_ = now;  // an answer may be on its way for long

@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -43,6 +44,8 @@ class CopyFolder {
   /// second. Throws Refused if another host goes on with the copy, because the launcher has lost
   /// this one.
   void give_way();
+  /// Others may write there from now on.
+  void unlock() { lock_ = Descriptor(); }
 
   Inside& inside() { return inside_; }
   Inside& parts() { return *parts_; }
@@ -67,6 +70,7 @@ class CopyFolder {
   std::string aside_;  ///< and a path to it, whatever bears its name
   std::string turn_;   ///< the copy and its round
   Descriptor lock_;
+  std::mutex asking_;                              ///< one thread waits, another one works
   std::optional<std::chrono::nanoseconds> asked_;  ///< when give_way() asked last
   std::optional<std::int64_t> holder_;
   std::optional<Inside> parts_;

@@ -27,8 +27,9 @@ namespace {
 /// The pieces of one parcel on their way to their places.
 class Taking {
  public:
-  Taking(CopyFolder& folder, const CopyPlace& place, ParcelReply& reply)
-      : folder_(folder), place_(place), reply_(reply) {}
+  /// Adds to `spoilt` the names of files whose SHA-256 is wrong.
+  Taking(CopyFolder& folder, const CopyPlace& place, std::vector<std::string>& spoilt)
+      : folder_(folder), place_(place), spoilt_(spoilt) {}
 
   void take(PackageReader reader);
 
@@ -48,7 +49,7 @@ class Taking {
 
   CopyFolder& folder_;
   const CopyPlace& place_;
-  ParcelReply& reply_;
+  std::vector<std::string>& spoilt_;
   CopyPiece piece_;          ///< that comes
   std::string part_;         ///< name of its file's part
   Descriptor file_;          ///< the part; closed: its file is left out
@@ -156,7 +157,7 @@ void Taking::open_part() {
   struct stat part {};
   if (!file_.is_open() || ::fstat(file_.get(), &part) != 0) refuse(path_of(piece_.entry.name));
   if (!S_ISREG(part.st_mode) || static_cast<std::uint64_t>(part.st_size) < piece_.offset) {
-    reply_.spoilt.push_back(piece_.entry.name);  // its beginning is gone: all of it must come again
+    spoilt_.push_back(piece_.entry.name);  // its beginning is gone: all of it must come again
     file_ = Descriptor();
     return;
   }
@@ -233,7 +234,7 @@ void Taking::end_file(const CopySum& sum) {
   if (to_hex(sha_.finish()) != sum.sha256 || !is_whole) {
     const Inside::Spot spot = folder_.parts().find(part_);
     ::unlinkat(spot.folder, spot.name, 0);
-    reply_.spoilt.push_back(entry.name);
+    spoilt_.push_back(entry.name);
   } else {
     const timespec times[] = {{0, UTIME_OMIT}, {entry.seconds, entry.nanoseconds}};
     if (::fchmod(file_.get(), entry.mode & kPermissions) != 0 ||
@@ -270,43 +271,104 @@ void Taking::take(PackageReader reader) {
   name_whole();
 }
 
-void take_into(CopyFolder& folder, const ParcelRequest& request, FrameInput& input,
-               const std::function<void(const TreeNews&)>& tell, ParcelReply& reply) {
-  const std::chrono::milliseconds patience(request.patience_ms);
-  const auto compressed = request.is_compressed ? Compressed::yes : Compressed::no;
-  Taking taking(folder, request.place, reply);
-  if (!request.relay) return taking.take(PackageReader(input, patience, compressed));
+}  // namespace
+
+ParcelReply ParcelTaker::take(const ParcelRequest& request, FrameInput& input, const Tell& tell) {
+  const bool is_at_work = unpacking_.valid() &&
+                          unpacking_.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
+  if (!is_at_work || request.is_last) settle();
+  if (!folder_) folder_ = std::make_unique<CopyFolder>(request.place);
+  ParcelReply reply;
+  reply.holder = folder_->holder();
+  if (reply.holder) {
+    input.leave();
+    folder_.reset();
+    return reply;
+  }
+  input.set_on_wait([this] { folder_->give_way(); });
+  reply = request.relay ? pass_on(request, input, tell) : take_from_launcher(request, input);
+  input.set_on_wait({});
+  if (!unpacking_.valid()) folder_.reset();
+  if (request.is_last && server_) {
+    server_->finish();
+    server_.reset();
+  }
+  return reply;
+}
+
+ParcelReply ParcelTaker::take_from_launcher(const ParcelRequest& request, FrameInput& input) {
+  if (unpacking_.valid()) {
+    settle();
+    folder_ = std::make_unique<CopyFolder>(request.place);
+  }
+  ParcelReply reply;
+  reply.spoilt = std::exchange(spoilt_, {});
+  Taking(*folder_, request.place, reply.spoilt)
+      .take(PackageReader(input, std::chrono::milliseconds(request.patience_ms),
+                          request.is_compressed ? Compressed::yes : Compressed::no));
+  return reply;
+}
+
+ParcelReply ParcelTaker::pass_on(const ParcelRequest& request, FrameInput& input,
+                                 const Tell& tell) {
+  const auto told = [this, &tell](const TreeNews& news) {
+    folder_->give_way();
+    tell(news);
+  };
+  ParcelReply reply;
   try {
-    PassedOn passed_on(folder.parcel_path(), *request.relay, tell);
-    passed_on.get(input, patience);
-    taking.take(PackageReader(passed_on.content(), patience, compressed, request.relay->key.text));
-    passed_on.finish();
+    if (!server_) server_.emplace(*request.relay);
+    auto parcel =
+        std::make_unique<PassedOn>(folder_->parcel_path(), *request.relay, *server_, told);
+    parcel->get(input, std::chrono::milliseconds(request.patience_ms));
+    if (unpacking_.valid()) {
+      settle();
+      folder_ = std::make_unique<CopyFolder>(request.place);
+    }
+    parcel_ = std::move(parcel);
+    unpack(request, *parcel_);
+    keep(request.relay->number);
   } catch (const NotGiven& error) {
+    server_->cut(request.relay->number);
     reply.missed = error.what();
     reply.is_spoilt = error.is_spoilt;
   }
-  ::unlink(folder.parcel_path().c_str());
+  reply.spoilt = std::exchange(spoilt_, {});
+  return reply;
 }
 
-}  // namespace
+/// On a thread of its own. The folder's lock is held no longer than that.
+void ParcelTaker::unpack(const ParcelRequest& request, PassedOn& parcel) {
+  CopyFolder& folder = *folder_;
+  unpacking_ = std::async(std::launch::async, [&folder, &parcel, request] {
+    struct Unlocks {
+      CopyFolder& folder;
+      ~Unlocks() { folder.unlock(); }
+    } const unlocks{folder};
+    Names spoilt;
+    Taking(folder, request.place, spoilt)
+        .take(PackageReader(parcel.content(), std::chrono::milliseconds(request.patience_ms),
+                            request.is_compressed ? Compressed::yes : Compressed::no,
+                            request.relay->key.text));
+    return spoilt;
+  });
+}
 
-ParcelReply take_parcel(const ParcelRequest& request, FrameInput& input,
-                        const std::function<void(const TreeNews&)>& tell) {
-  ParcelReply reply;
-  CopyFolder folder(request.place);
-  reply.holder = folder.holder();
-  if (reply.holder) {
-    input.leave();
-    return reply;
-  }
-  input.set_on_wait([&folder] { folder.give_way(); });
-  const auto told = [&folder, &tell](const TreeNews& news) {
-    folder.give_way();
-    tell(news);
-  };
-  take_into(folder, request, input, told, reply);
-  input.set_on_wait({});
-  return reply;
+void ParcelTaker::settle() {
+  if (!unpacking_.valid()) return;
+  unpacking_.wait();
+  folder_.reset();
+  const Names spoilt = unpacking_.get();
+  spoilt_.insert(spoilt_.end(), spoilt.begin(), spoilt.end());
+}
+
+/// One more than the launcher counts on: it may have named the oldest to a host just now.
+void ParcelTaker::keep(std::int64_t number) {
+  constexpr std::size_t kServed = 3;
+  served_.push_back(number);
+  if (served_.size() <= kServed) return;
+  server_->drop(served_.front());
+  served_.pop_front();
 }
 
 }  // namespace dtool::host

@@ -7,14 +7,17 @@
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <exception>
 #include <map>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -35,13 +38,61 @@ constexpr off_t kStep = 262'144;  // a peer has to take this many bytes
 constexpr auto kPatience = 10s;   // in that time
 constexpr auto kLinger = 1s;      // after the last one came
 constexpr int kMostAtOnce = 64;
+constexpr int kLookAgain = 10;  // milliseconds, at a file that grows
+
+/// What the process that began it says.
+struct Order {
+  std::int64_t number = 0;  ///< of a package
+  char word = 0;            ///< kAdd, with its file; kDrop, kCut, kFinish
+};
+constexpr char kAdd = 'a';
+constexpr char kDrop = 'd';
+constexpr char kCut = 'c';
+constexpr char kFinish = 'f';
+
+/// An order, and room for the descriptor that may come with it.
+class OrderMessage {
+ public:
+  OrderMessage() {
+    message_.msg_iov = &bytes_;
+    message_.msg_iovlen = 1;
+    message_.msg_control = control_;
+    message_.msg_controllen = sizeof control_;
+  }
+
+  bool send(int socket, const Order& order, int file) {
+    order_ = order;
+    if (file == -1) message_.msg_controllen = 0;
+    if (cmsghdr* header = CMSG_FIRSTHDR(&message_)) {
+      header->cmsg_level = SOL_SOCKET;
+      header->cmsg_type = SCM_RIGHTS;
+      header->cmsg_len = CMSG_LEN(sizeof file);
+      std::memcpy(CMSG_DATA(header), &file, sizeof file);
+    }
+    return ::sendmsg(socket, &message_, MSG_NOSIGNAL) == sizeof order_;
+  }
+
+  /// Nothing at the end.
+  std::optional<std::pair<Order, Descriptor>> receive(int socket) {
+    if (::recvmsg(socket, &message_, MSG_CMSG_CLOEXEC) != sizeof order_) return std::nullopt;
+    int file = -1;
+    const cmsghdr* header = CMSG_FIRSTHDR(&message_);
+    if (header != nullptr && header->cmsg_type == SCM_RIGHTS)
+      std::memcpy(&file, CMSG_DATA(header), sizeof file);
+    return std::pair(order_, Descriptor(file));
+  }
+
+ private:
+  Order order_;
+  iovec bytes_{&order_, sizeof order_};
+  alignas(cmsghdr) char control_[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message_{};
+};
 
 class Server {
  public:
-  Server(Descriptor listener, Descriptor file, Descriptor control, std::string secret,
-         std::chrono::seconds longest)
+  Server(Descriptor listener, Descriptor control, std::string secret, std::chrono::seconds longest)
       : listener_(std::move(listener)),
-        file_(std::move(file)),
         control_(std::move(control)),
         secret_(std::move(secret)),
         longest_(longest) {}
@@ -60,7 +111,12 @@ class Server {
   struct Peer {
     Descriptor socket;
     Clock::time_point since;
+    std::int64_t number = 0;
+    std::shared_ptr<const Descriptor> file = {};  ///< null: it has not begun here
     off_t at = 0;
+    off_t size = 0;  ///< of what there is
+
+    bool has_all() const { return at >= size; }
   };
 
   bool is_over(Clock::time_point now);
@@ -68,34 +124,51 @@ class Server {
   void let_in(Clock::time_point now);
   void hear(int descriptor, Clock::time_point now);
   void send(int descriptor, Clock::time_point now);
+  bool obey(Clock::time_point now);
 
   Descriptor listener_;
-  Descriptor file_;
   Descriptor control_;
   std::string secret_;
-  std::chrono::seconds longest_;  ///< after the last peer was to be expected
-  off_t size_ = 0;
-  std::optional<Clock::time_point> whole_at_;
+  std::chrono::seconds longest_;  ///< once no further peer is to be expected
+  std::optional<Clock::time_point> ends_at_;
   Clock::time_point came_ = Clock::now();
   std::int64_t last_number_ = 0;
-  std::map<int, Guest> guests_;  ///< by descriptor
-  std::map<int, Peer> peers_;    ///< likewise
+  std::map<std::int64_t, std::shared_ptr<const Descriptor>> files_;  ///< by number of the package
+  std::map<int, Guest> guests_;                                      ///< by descriptor
+  std::map<int, Peer> peers_;                                        ///< likewise
 };
 
 /// Disconnects peers that have everything or take nothing. Guests do not keep the server alive.
 bool Server::is_over(Clock::time_point now) {
-  struct stat status {};
-  ::fstat(file_.get(), &status);
-  size_ = status.st_size;
-  for (auto& [descriptor, peer] : peers_)
-    if (peer.at >= size_) peer.since = now;
+  for (auto& [descriptor, peer] : peers_) {
+    const auto file = files_.find(peer.number);
+    if (!peer.file && file != files_.end()) peer.file = file->second;
+    if (!peer.file) continue;
+    struct stat status {};
+    ::fstat(peer.file->get(), &status);
+    peer.size = status.st_size;
+    if (peer.has_all()) peer.since = now;
+  }
   std::erase_if(peers_, [&](const auto& each) {
-    return now - each.second.since > kPatience || (whole_at_ && each.second.at >= size_);
+    return now - each.second.since > kPatience || (ends_at_ && each.second.has_all());
   });
   std::erase_if(guests_,
                 [&](const auto& each) { return now - each.second.since > kPatienceWithGuests; });
-  if (!whole_at_) return false;
-  return (peers_.empty() && now - came_ > kLinger) || now - *whole_at_ > longest_;
+  if (!ends_at_) return false;
+  return (peers_.empty() && now - came_ > kLinger) || now > *ends_at_;
+}
+
+/// False: the process that began this has ended.
+bool Server::obey(Clock::time_point now) {
+  auto received = OrderMessage().receive(control_.get());
+  if (!received) return false;
+  auto& [order, file] = *received;
+  if (order.word == kAdd) files_[order.number] = std::make_shared<Descriptor>(std::move(file));
+  if (order.word == kDrop || order.word == kCut) files_.erase(order.number);
+  if (order.word == kCut)
+    std::erase_if(peers_, [&](const auto& each) { return each.second.number == order.number; });
+  if (order.word == kFinish) ends_at_ = now + longest_;
+  return true;
 }
 
 /// The oldest guest of the address with the most guests goes.
@@ -130,8 +203,9 @@ void Server::hear(int descriptor, Clock::time_point now) {
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
   said += bytes.substr(0, static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
   if (size > 0 && said.size() < kHelloSize && may_be_hello(said)) return;
-  if (size > 0 && read_hello(secret_, said) && peers_.size() < kMostPeers) {
-    peers_.emplace(descriptor, Peer{std::move(guest->second.socket), now});
+  const auto number = size > 0 ? read_hello(secret_, said) : std::nullopt;
+  if (number && peers_.size() < kMostPeers) {
+    peers_.emplace(descriptor, Peer{std::move(guest->second.socket), now, *number});
     came_ = now;
   }
   guests_.erase(guest);
@@ -140,7 +214,7 @@ void Server::hear(int descriptor, Clock::time_point now) {
 void Server::send(int descriptor, Clock::time_point now) {
   Peer& peer = peers_.at(descriptor);
   const off_t before = peer.at;
-  const ssize_t sent = ::sendfile(descriptor, file_.get(), &peer.at, kStep);
+  const ssize_t sent = ::sendfile(descriptor, peer.file->get(), &peer.at, kStep);
   if (peer.at / kStep > before / kStep) peer.since = now;
   if (sent < 0 && errno != EAGAIN && errno != EINTR) peers_.erase(descriptor);
 }
@@ -152,17 +226,15 @@ void Server::run() {
     for (const auto& [descriptor, guest] : guests_) polled.push_back({descriptor, POLLIN, 0});
     int patience = 500;
     for (const auto& [descriptor, peer] : peers_) {
-      if (peer.at >= size_) patience = 50;
-      polled.push_back({descriptor, static_cast<short>(peer.at < size_ ? POLLOUT : 0), 0});
+      if (peer.has_all()) patience = kLookAgain;
+      polled.push_back({descriptor, static_cast<short>(peer.has_all() ? 0 : POLLOUT), 0});
     }
     if (::poll(polled.data(), polled.size(), patience) < 0) continue;
     const auto now = Clock::now();
     for (const pollfd& each : polled) {
       if (each.revents == 0) continue;
       if (each.fd == control_.get()) {
-        char word = 0;
-        if (::read(each.fd, &word, 1) != 1) return;  // the process that began this has ended
-        whole_at_ = now;
+        if (!obey(now)) return;
       } else if (each.fd == listener_.get()) {
         let_in(now);
       } else if (guests_.contains(each.fd)) {
@@ -185,21 +257,21 @@ void close_others(const std::vector<int>& kept) {
 
 }  // namespace
 
-PackageServer::PackageServer(const std::string& path, const std::string& secret,
-                             std::chrono::seconds longest) {
-  Descriptor file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+PackageServer::PackageServer(const std::string& secret, std::chrono::seconds longest) {
+  if (secret.empty() || own_address().empty()) return;
   Descriptor listener = listen_on_free_port();
-  int pipe[2];
-  if (!file.is_open() || !listener.is_open() || ::pipe2(pipe, O_CLOEXEC) != 0) return;
-  Descriptor control(pipe[0]);
-  control_ = Descriptor(pipe[1]);
+  int ends[2];
+  if (!listener.is_open() || ::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+    return;
+  Descriptor control(ends[0]);
+  control_ = Descriptor(ends[1]);
   pid_ = ::fork();
   if (pid_ > 0) port_ = port_of(listener);
   if (pid_ != 0) return;
   ::prctl(PR_SET_NAME, "dtool-relay");
-  close_others({file.get(), listener.get(), control.get()});
+  close_others({listener.get(), control.get()});
   try {
-    Server(std::move(listener), std::move(file), std::move(control), secret, longest).run();
+    Server(std::move(listener), std::move(control), secret, longest).run();
   } catch (const std::exception&) {  // no caller can be told
   }
   ::_exit(0);
@@ -210,9 +282,27 @@ PackageServer::~PackageServer() {
   if (pid_ > 0) ::waitpid(pid_, nullptr, 0);
 }
 
+/// If that process has gone, hosts find nobody, and get their packages from elsewhere.
+void PackageServer::tell(std::int64_t number, char word, int file) {
+  if (pid_ > 0) OrderMessage().send(control_.get(), {number, word}, file);
+}
+
+void PackageServer::add(std::int64_t number, const Descriptor& file) {
+  tell(number, kAdd, file.get());
+}
+
+void PackageServer::drop(std::int64_t number) {
+  tell(number, kDrop, -1);
+}
+
+void PackageServer::cut(std::int64_t number) {
+  tell(number, kCut, -1);
+}
+
 void PackageServer::finish() {
   if (pid_ <= 0) return;
-  if (::write(control_.get(), "w", 1) == 1) ::waitpid(pid_, nullptr, 0);
+  tell(0, kFinish, -1);
+  ::waitpid(pid_, nullptr, 0);
   pid_ = -1;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Serves a package to other hosts while it is still being received. It is a process of its own, so
-// that it continues while the package is unpacked.
+// Serves packages to other hosts while they are still being received. It is a process of its own,
+// so that it continues while packages are unpacked.
 #pragma once
 
 #include <sys/types.h>
@@ -10,14 +10,18 @@
 #include <string>
 
 #include "ssh/host/files.h"
+#include "ssh/host/messages/tree.h"
 
 namespace dtool::host {
 
 class PackageServer {
  public:
-  /// Serves the file of that path, as it grows, to peers that prove by a hello (channel.h) that
-  /// they know the secret. Once finish() was called, no peer is served for longer than `longest`.
-  PackageServer(const std::string& path, const std::string& secret, std::chrono::seconds longest);
+  /// Serves peers that prove by a hello (channel.h) that they know the secret, and name a package
+  /// in it. One that is named before add() is waited for.
+  PackageServer(const std::string& secret, std::chrono::seconds longest);
+  /// The same, as the launcher says.
+  explicit PackageServer(const RelayPart& part)
+      : PackageServer(part.secret.text, std::chrono::seconds(part.serves_s)) {}
   /// Ends it at once.
   ~PackageServer();
   PackageServer(const PackageServer&) = delete;
@@ -25,11 +29,19 @@ class PackageServer {
 
   /// 0: not listening
   std::uint16_t port() const { return port_; }
-  /// Call it when the file is complete and no further host will come. Waits until each host that is
-  /// being served has the whole package or is gone.
+  /// Serves this file, as it grows, as the package of that number.
+  void add(std::int64_t number, const Descriptor& file);
+  /// No further peer gets that package.
+  void drop(std::int64_t number);
+  /// The same, and peers that take it lose their connection: the rest will not come.
+  void cut(std::int64_t number);
+  /// All packages are complete and no further host will come. Waits until each host that is being
+  /// served has the whole package or is gone, but no longer than `longest`.
   void finish();
 
  private:
+  void tell(std::int64_t number, char word, int file);
+
   std::uint16_t port_ = 0;
   pid_t pid_ = -1;
   Descriptor control_;

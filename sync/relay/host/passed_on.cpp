@@ -37,7 +37,7 @@ void await(const Descriptor& socket, short event, std::chrono::seconds patience,
   throw NotGiven("no answer from " + from + " for " + std::to_string(patience.count()) + " s");
 }
 
-Descriptor connect_to(const RelayPart::Parent& parent, const std::string& from) {
+Descriptor connect_to(const RelayPart::Parent& parent, int number, const std::string& from) {
   const Address address = parse_address(parent.address, parent.port);
   const int family = address.size == 0 ? AF_INET : address.bytes.ss_family;
   Descriptor socket(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -50,7 +50,7 @@ Descriptor connect_to(const RelayPart::Parent& parent, const std::string& from) 
     ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &reason, &size);
   }
   if (reason != 0) throw NotGiven("no connection to " + from + ": " + std::strerror(reason));
-  const std::string hello = make_hello(parent.secret.text, 0);
+  const std::string hello = make_hello(parent.secret.text, number);
   if (::send(socket.get(), hello.data(), hello.size(), MSG_NOSIGNAL) !=
       static_cast<ssize_t>(hello.size()))
     throw NotGiven(from + " broke off");
@@ -59,21 +59,22 @@ Descriptor connect_to(const RelayPart::Parent& parent, const std::string& from) 
 
 }  // namespace
 
-PassedOn::PassedOn(const std::string& path, const RelayPart& part,
+PassedOn::PassedOn(const std::string& path, const RelayPart& part, PackageServer& server,
                    std::function<void(const TreeNews&)> tell)
     : part_(part),
+      server_(server),
       tell_(std::move(tell)),
       file_(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)) {
   if (!file_.is_open()) throw std::runtime_error(with_reason("cannot make " + path));
   content_.emplace(file_.get());
-  if (!part.secret.text.empty() && !own_address().empty())
-    server_.emplace(path, part.secret.text, std::chrono::seconds(part.serves_s));
+  ::unlink(path.c_str());
+  server_.add(part.number, file_);
 }
 
 /// Not sooner, so that no host waits for one that gets nothing.
 void PassedOn::begin() {
   if (std::exchange(has_begun_, true)) return;
-  const std::uint16_t port = server_ ? server_->port() : 0;
+  const std::uint16_t port = server_.port();
   tell_({true, port == 0 ? "" : own_address(), port, 0});
 }
 
@@ -91,7 +92,7 @@ void PassedOn::take_from_launcher(FrameInput& input, std::chrono::milliseconds p
 /// Tells how many bytes have come, once a second.
 void PassedOn::take_from(const RelayPart::Parent& parent) {
   const std::string from = parent.address + ":" + std::to_string(parent.port);
-  const Descriptor socket = connect_to(parent, from);
+  const Descriptor socket = connect_to(parent, static_cast<int>(part_.number), from);
   Sha256 sha;
   std::uint64_t came = 0;
   auto told = Clock::now();
@@ -124,11 +125,6 @@ void PassedOn::get(FrameInput& input, std::chrono::milliseconds patience) {
     take_from_launcher(input, patience);
   }
   ::lseek(file_.get(), 0, SEEK_SET);
-}
-
-void PassedOn::finish() {
-  tell_({true, "", 0, 0});  // from now on it serves no other host
-  if (server_) server_->finish();
 }
 
 }  // namespace dtool::host

@@ -26,9 +26,9 @@ class NotGiven : public std::runtime_error {
 
 class PassedOn {
  public:
-  /// Makes the file. `tell` is called with the address for other hosts, and with the number of
-  /// bytes received. Throws std::runtime_error.
-  PassedOn(const std::string& path, const RelayPart& part,
+  /// Makes the file, which has no name for long, and has `server` pass it on. `tell` is called with
+  /// the address for other hosts, and with the number of bytes received. Throws std::runtime_error.
+  PassedOn(const std::string& path, const RelayPart& part, PackageServer& server,
            std::function<void(const TreeNews&)> tell);
 
   /// Returns when all bytes are received. Throws NotGiven if they were to come from another host;
@@ -36,19 +36,17 @@ class PassedOn {
   void get(FrameInput& input, std::chrono::milliseconds patience);
   /// The received bytes.
   FrameInput& content() { return *content_; }
-  /// It is unpacked: waits for the hosts that are being served.
-  void finish();
 
  private:
   void begin();
   void take_from_launcher(FrameInput& input, std::chrono::milliseconds patience);
   void take_from(const RelayPart::Parent& parent);
 
-  const RelayPart& part_;
+  RelayPart part_;
+  PackageServer& server_;
   std::function<void(const TreeNews&)> tell_;
   Descriptor file_;
   std::optional<FrameInput> content_;
-  std::optional<PackageServer> server_;
   bool has_begun_ = false;
 };
 

@@ -48,7 +48,7 @@ TEST(ParcelRun, ASlowHostGetsWhatIsKeptNoMoreMadeAgain) {
   for (int i = 0; text.size() < 10 * kEach; ++i) text += std::to_string(i) + " ";
   text.resize(10 * kEach);
   const CopyList list = list_sources({scratch.write("file", text).native()}, {});
-  const auto parcels = cut_parcels(list, {{0, {{0, 0}}}, {1, {{0, 0}}}}, kEach);
+  const auto parcels = cut_parcels(list, {{0, {{0, 0}}}, {1, {{0, 0}}}}, {kEach, kEach});
   ASSERT_EQ(parcels.size(), 10U);
   // It answers the first host to its end before the second one is asked for anything.
   tests::FakeRemote remote("fast,slow");

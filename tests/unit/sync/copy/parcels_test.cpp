@@ -30,7 +30,7 @@ CopyList list_of(const std::vector<std::uint64_t>& sizes) {
 
 TEST(CutParcels, ALargeFileComesInSeveralAndSmallOnesTogether) {
   const auto parcels =
-      cut_parcels(list_of({5, 25, 0, 3}), {{7, {{0, 0}, {1, 0}, {2, 0}, {3, 0}}}}, 10);
+      cut_parcels(list_of({5, 25, 0, 3}), {{7, {{0, 0}, {1, 0}, {2, 0}, {3, 0}}}}, {10, 10});
   const std::vector<Parcel> wanted = {{{{0, 0, 5}, {1, 0, 5}}, {7}, 10},
                                       {{{1, 5, 10}}, {7}, 10},
                                       {{{1, 15, 10}}, {7}, 10},
@@ -39,14 +39,15 @@ TEST(CutParcels, ALargeFileComesInSeveralAndSmallOnesTogether) {
 }
 
 TEST(CutParcels, NoHostIsSentWhatItHas) {
-  const auto parcels = cut_parcels(list_of({4, 9}), {{0, {{0, 0}, {1, 0}}}, {3, {{1, 6}}}}, 100);
+  const auto parcels =
+      cut_parcels(list_of({4, 9}), {{0, {{0, 0}, {1, 0}}}, {3, {{1, 6}}}}, {100, 100});
   const std::vector<Parcel> wanted = {{{{0, 0, 4}, {1, 0, 6}}, {0}, 10}, {{{1, 6, 3}}, {0, 3}, 3}};
   EXPECT_EQ(parcels, wanted);
 }
 
 TEST(CutParcels, TheBeginningOfAFileComesBeforeTheRest) {
   const auto parcels =
-      cut_parcels(list_of({9, 9}), {{0, {{0, 0}, {1, 5}}}, {1, {{0, 5}, {1, 0}}}}, 100);
+      cut_parcels(list_of({9, 9}), {{0, {{0, 0}, {1, 5}}}, {1, {{0, 5}, {1, 0}}}}, {100, 100});
   std::vector<std::uint64_t> at = {0, 5};  // what host 0 has of each
   for (const Parcel& parcel : parcels) {
     if (parcel.hosts.front() != 0) continue;

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+// Which host gets which parcel from whom, so that each link carries the bytes about once: chains of
+// hosts that grow as hosts ask. It only decides; others act.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace dtool::tree_sync {
+
+class Schedule {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  /// After this many failed parents in a row, a host gets a parcel from the launcher. The same
+  /// holds after this many tries for one parcel that failed for any reason.
+  static constexpr int kMisses = 2;
+  static constexpr int kTries = 6;
+  /// A parent that failed this many hosts is not offered again.
+  static constexpr int kFailed = 2;
+  /// A host that has received nothing for this long, and is incomplete, is not offered as a parent.
+  static constexpr std::chrono::seconds kSilence{5};
+  /// How long a host waits for a parent that serves no other.
+  static constexpr std::chrono::milliseconds kCrowded{1000};
+  /// Hosts that take their parcels one after another still serve the last few of them.
+  static constexpr std::size_t kKept = 2;
+  /// A host that gets less than this part of what fast ones get, and not for want of more where it
+  /// gets it from, passes nothing on to others.
+  static constexpr double kSlow = 0.25;
+  /// So many hosts, if there are so many, are the first to get a parcel: one that is slow as the
+  /// first makes all look slow.
+  static constexpr std::size_t kHeads = 2;
+  /// So many hosts behind each other are named before the first byte has come.
+  static constexpr std::size_t kDeep = 16;
+  /// If so many hosts in all had nothing from the host that was named, and none ever had something,
+  /// then hosts do not reach each other.
+  static constexpr int kHopeless = 3;
+  /// A host that has heard nothing for this long is to blame for nothing that others miss. Hosts
+  /// tell once a second what came.
+  static constexpr std::chrono::milliseconds kNews{2500};
+
+  enum class From { launcher, host, nobody_yet };
+  struct Source {
+    From from = From::nobody_yet;
+    std::size_t host = 0;  ///< set if `from` is `host`
+    bool operator==(const Source&) const = default;
+  };
+  /// Whether the checksum of the parcel is known. Before that, no host may pass it on.
+  enum class Sum { unknown, known };
+
+  /// The source of a parcel for a host that has nothing of it yet. nobody_yet: the host is to ask
+  /// again soon.
+  Source source_for(std::size_t host, std::size_t parcel, Time now, Sum sum);
+
+  enum class Serving { unknown, yes, no };
+  /// Whether the host can serve what it takes to others from now on.
+  void set_serving(std::size_t host, Serving serving);
+  /// The host has received so many bytes of it. / It has everything.
+  void got_more(std::size_t host, std::size_t parcel, std::uint64_t bytes, Time now);
+  void got_all(std::size_t host, std::size_t parcel, Time now);
+
+  enum class End {
+    over,       ///< failed, or done: the host does not serve the parcel any more
+    serves_on,  ///< done: it still serves the parcel, until it has taken kKept others
+    missed,     ///< its parent did not send the parcel, and the host will ask again; does not count
+                ///< against a parent that missed it itself or receives nothing at the time
+    spoilt,     ///< like missed, but its parent sent wrong bytes
+  };
+  void ended(std::size_t host, std::size_t parcel, End end, Time now);
+
+  /// No host has or takes the parcel any more: it will be sent with another key.
+  void forget(std::size_t parcel);
+
+  /// Whether it is known to be much slower than others. The host has asked before.
+  bool is_slow(std::size_t host) const;
+
+ private:
+  /// One host's part in one parcel.
+  struct Part {
+    bool has_asked = false;
+    bool is_receiving = false;
+    Time since = {};  ///< since when it waits or receives
+    Time heard = {};  ///< when it last received something
+    std::uint64_t bytes = 0;
+    std::size_t depth = 0;  ///< of parents above it
+    bool has_all = false;
+    Time all_at = {};
+    std::optional<std::size_t> parent = {};  ///< that still sends to it
+    std::optional<std::size_t> sender = {};  ///< its last parent
+    int tries = 0;
+    std::size_t begun = 0;  ///< value of begun_ when it last began or missed
+    std::size_t missed_at = 0;
+  };
+  struct Member {
+    bool has_asked = false;
+    Serving serving = Serving::unknown;
+    std::size_t children = 0;  ///< hosts that it sends to
+    std::size_t slow_children = 0;
+    double rate = 0;                       ///< bytes a second, the best so far; 0: not known
+    bool is_limited = false;               ///< got less than there was for it
+    bool was_head = false;                 ///< had a parcel from the launcher
+    int misses = 0;                        ///< since it last had something from a host
+    bool was_served = false;               ///< by a host
+    int failed = 0;                        ///< number of hosts that it failed as a parent
+    std::set<std::size_t> avoids = {};     ///< parents that failed to send it something
+    std::deque<std::size_t> kept = {};     ///< parcels that it has and serves
+    std::set<std::size_t> slow_ones = {};  ///< those of its children that count as slow
+  };
+
+  Part& part_of(std::size_t host, std::size_t parcel);
+  Member& member_of(std::size_t host);
+  Source begin(std::size_t host, std::size_t parcel, Time now, std::optional<std::size_t> parent);
+  bool can_serve(std::size_t parent, std::size_t host, std::size_t parcel, Time now) const;
+  std::optional<std::size_t> find_free(std::size_t host, std::size_t parcel, Time now) const;
+  std::optional<std::size_t> find_any(std::size_t host, std::size_t parcel, Time now) const;
+  bool is_fed(std::size_t host, std::size_t other, std::size_t parcel) const;
+  bool has_room(std::size_t parent, std::size_t host) const;
+  bool expects_parents(std::size_t host, std::size_t parcel, Time now) const;
+  bool may_serve(std::size_t parent, std::size_t host) const;
+  void let_go(std::size_t host, Part& part);
+  void note_rate(std::size_t host, std::size_t parcel, Time now);
+  void keep(std::size_t host, std::size_t parcel);
+  bool is_head_elsewhere(std::size_t host, const Part& part, Time now) const;
+  bool is_hopeless() const { return !was_passed_on_ && all_misses_ >= kHopeless; }
+  static bool is_starved(const Part& part, Time now);
+  static bool is_alive(const Part& part, Time now);
+
+  std::size_t begun_ = 0;   ///< counts the beginnings of all hosts
+  double fast_ = 0;         ///< the second of all rates
+  double launchers_ = 0;    ///< of the launcher to one host, the best so far
+  std::size_t asking_ = 0;  ///< hosts that have asked
+  std::size_t heads_ = 0;   ///< hosts that had a parcel from the launcher
+  int all_misses_ = 0;
+  bool was_passed_on_ = false;                              ///< by any host
+  std::vector<Member> members_;                             ///< by host
+  std::map<std::size_t, std::vector<Part>> parts_;          ///< by parcel and host
+  std::map<std::size_t, std::vector<std::size_t>> takers_;  ///< by parcel: who takes or has it, in
+                                                            ///< the order in which they began
+};
+
+}  // namespace dtool::tree_sync
