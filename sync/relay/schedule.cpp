@@ -243,10 +243,11 @@ void Schedule::ended(std::size_t host, std::size_t parcel, End end, Time now) {
   const Part& from = parts_.at(parcel)[*part.sender];
   const bool is_in_want = !from.has_all && now - from.heard >= kNews;
   if (from.missed_at >= part.begun || (end == End::missed && is_in_want)) return;
-  ++all_misses_;
+  Member& parent = members_[*part.sender];
+  if (parent.failed == 0) ++failing_;
+  parent.failed += end == End::spoilt ? kFailed : 1;
   ++member.misses;
   member.avoids.insert(*part.sender);
-  members_[*part.sender].failed += end == End::spoilt ? kFailed : 1;
 }
 
 }  // namespace dtool::tree_sync

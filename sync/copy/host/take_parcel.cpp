@@ -320,6 +320,7 @@ ParcelReply ParcelTaker::pass_on(const ParcelRequest& request, FrameInput& input
     if (!server_) server_.emplace(*request.relay);
     auto parcel =
         std::make_unique<PassedOn>(folder_->parcel_path(), *request.relay, *server_, told);
+    ::unlink(folder_->parcel_path().c_str());  // the next one has the same name
     parcel->get(input, std::chrono::milliseconds(request.patience_ms));
     if (unpacking_.valid()) {
       settle();

@@ -67,7 +67,6 @@ PassedOn::PassedOn(const std::string& path, const RelayPart& part, PackageServer
       file_(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)) {
   if (!file_.is_open()) throw std::runtime_error(with_reason("cannot make " + path));
   content_.emplace(file_.get());
-  ::unlink(path.c_str());
   server_.add(part.number, file_);
 }
 

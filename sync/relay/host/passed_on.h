@@ -26,7 +26,7 @@ class NotGiven : public std::runtime_error {
 
 class PassedOn {
  public:
-  /// Makes the file, which has no name for long, and has `server` pass it on. `tell` is called with
+  /// Makes the file and has `server` pass it on. `tell` is called with
   /// the address for other hosts, and with the number of bytes received. Throws std::runtime_error.
   PassedOn(const std::string& path, const RelayPart& part, PackageServer& server,
            std::function<void(const TreeNews&)> tell);
