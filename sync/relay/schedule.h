@@ -28,7 +28,7 @@ class Schedule {
   /// A host that has received nothing for this long, and is incomplete, is not offered as a parent.
   static constexpr std::chrono::seconds kSilence{5};
   /// How long a host waits for a parent that serves no other.
-  static constexpr std::chrono::milliseconds kCrowded{1000};
+  static constexpr std::chrono::milliseconds kCrowded{3000};
   /// Hosts that take their parcels one after another still serve the last few of them.
   static constexpr std::size_t kKept = 2;
   /// A host that gets less than this part of what fast ones get, and not for want of more where it
