@@ -202,6 +202,17 @@ TEST_F(DataSetFolder, RanksOfAMachineShareWhatOneLoads) {
   for (const auto& each : load_on(Machines::one, digits)) EXPECT_TRUE(is_same(each, wanted));
 }
 
+TEST_F(DataSetFolder, OneRankOfAMachineReadsTheFiles) {
+  const auto settings = table(TargetKind::values);
+  auto elsewhere = settings;
+  elsewhere.files.paths = {folder_ / "not there.csv", folder_ / "not there.csv"};
+  const auto wanted = load_data(settings, heap());
+  on_every_rank(3, Machines::one, [&](const Meeting& meeting) {
+    const bool reads = meeting.place.rank == 0;
+    EXPECT_TRUE(is_same(load_on_machine(reads ? settings : elsewhere, meeting, at::kCPU), wanted));
+  });
+}
+
 TEST_F(DataSetFolder, MachinesLoadForThemselves) {
   const auto settings = random_settings(2);
   const auto wanted = load_data(settings, heap());

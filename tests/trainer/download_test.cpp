@@ -74,6 +74,23 @@ TEST_F(DownloadFolder, AFailingMirrorIsToldOfAndFollowedByTheNext) {
   EXPECT_FALSE(has(asked, "Range:")) << asked;
 }
 
+TEST_F(DownloadFolder, AServerThatIsNotThereIsNamedWithItsOwnReason) {
+  const std::string mistake = fetch({"http://127.0.0.1:1"});
+  EXPECT_TRUE(has(told_, "http://127.0.0.1:1/a: ")) << told_;
+  EXPECT_FALSE(has(told_ + mistake, "sends more")) << told_ << mistake;
+}
+
+TEST_F(DownloadFolder, OfANameOnlyWhatStandsForItselfIsNotEncoded) {
+  for (const auto& [name, path] :
+       {std::pair("AZaz09-._~", "AZaz09-._~"), std::pair("@[`{:%?", "%40%5B%60%7B%3A%25%3F")}) {
+    ScriptedServer server({http_answer(200, "abc")});
+    EXPECT_EQ(fetch({server.url()}, {name, kAbc}), "");
+    const auto asked = server.requests().at(0);
+    EXPECT_TRUE(asked.starts_with(std::string("GET /") + path + " HTTP/1.1\r\n")) << asked;
+    EXPECT_EQ(read(name), "abc");
+  }
+}
+
 TEST_F(DownloadFolder, GoesOnWhereTheFormerOneEnded) {
   write("a.part", "a");
   ScriptedServer server({http_rest(1, 3, "bc")});
