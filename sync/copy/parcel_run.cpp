@@ -189,6 +189,7 @@ std::optional<ssh::NextTask> ParcelRun::after_parcel(Slot& slot) {
   ssh::HostResult& result = slot.host->result;
   result.out = last_frame(result.out);
   const auto reply = reply_in<host::ParcelReply>(result);
+  if (reply && slot.has_begun) note_spoilt(slot, reply->spoilt);
   if (Relaying* relaying = relaying_of(slot); relaying != nullptr && slot.is_sent) {
     host::Unpacked unpacked;
     if (reply) {
@@ -204,7 +205,6 @@ std::optional<ssh::NextTask> ParcelRun::after_parcel(Slot& slot) {
     slot.host->holder = static_cast<std::size_t>(*reply->holder);
     return std::nullopt;
   }
-  if (slot.has_begun) note_spoilt(slot, reply->spoilt);
   if (slot.is_last) return std::nullopt;
   if (std::exchange(slot.has_begun, true)) {
     const std::size_t parcel = slot.parcels[slot.at++];

@@ -276,7 +276,10 @@ void Taking::take(PackageReader reader) {
 ParcelReply ParcelTaker::take(const ParcelRequest& request, FrameInput& input, const Tell& tell) {
   const bool is_at_work = unpacking_.valid() &&
                           unpacking_.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
-  if (!is_at_work || request.is_last) settle();
+  const std::string place =
+      request.place.folder + '\0' + request.place.copy + '\0' + std::to_string(request.place.round);
+  if (!is_at_work || request.is_last || place != place_) settle();
+  place_ = place;
   if (!folder_) folder_ = std::make_unique<CopyFolder>(request.place);
   ParcelReply reply;
   reply.holder = folder_->holder();

@@ -41,6 +41,7 @@ class ParcelTaker {
   void unpack(const ParcelRequest& request, PassedOn& parcel);
   void keep(std::int64_t number);
 
+  std::string place_;                   ///< of the last request: the folder, the copy and its round
   std::unique_ptr<CopyFolder> folder_;  ///< while something is received or unpacked
   std::optional<PackageServer> server_;
   std::deque<std::int64_t> served_;   ///< the numbers of the last parcels
