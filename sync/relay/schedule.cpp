@@ -222,6 +222,18 @@ void Schedule::forget(std::size_t parcel) {
   for (Member& member : members_) std::erase(member.kept, parcel);
 }
 
+/// One host behind a firewall misses, and is missed by, any number of others. If hosts do not reach
+/// each other at all, there are soon two misses without a host in common.
+void Schedule::note_miss(std::size_t host, std::size_t parent) {
+  constexpr std::size_t kMost = 64;
+  const auto is_apart = [&](const auto& each) {
+    return each.first != host && each.first != parent && each.second != host &&
+           each.second != parent;
+  };
+  are_apart_ = are_apart_ || std::ranges::any_of(misses_, is_apart);
+  if (misses_.size() < kMost) misses_.emplace_back(host, parent);
+}
+
 void Schedule::ended(std::size_t host, std::size_t parcel, End end, Time now) {
   Part& part = part_of(host, parcel);
   Member& member = members_[host];
@@ -244,7 +256,7 @@ void Schedule::ended(std::size_t host, std::size_t parcel, End end, Time now) {
   const bool is_in_want = !from.has_all && now - from.heard >= kNews;
   if (from.missed_at >= part.begun || (end == End::missed && is_in_want)) return;
   Member& parent = members_[*part.sender];
-  if (parent.failed == 0) ++failing_;
+  note_miss(host, *part.sender);
   parent.failed += end == End::spoilt ? kFailed : 1;
   ++member.misses;
   member.avoids.insert(*part.sender);

@@ -39,9 +39,6 @@ class Schedule {
   static constexpr std::size_t kHeads = 2;
   /// So many hosts behind each other are named before the first byte has come.
   static constexpr std::size_t kDeep = 16;
-  /// If hosts had nothing from so many that were named, and none ever had something, then hosts do
-  /// not reach each other.
-  static constexpr int kHopeless = 2;
   /// A host that has heard nothing for this long is to blame for nothing that others miss. Hosts
   /// tell once a second what came.
   static constexpr std::chrono::milliseconds kNews{2500};
@@ -128,18 +125,21 @@ class Schedule {
   void note_rate(std::size_t host, std::size_t parcel, Time now);
   void keep(std::size_t host, std::size_t parcel);
   bool is_head_elsewhere(std::size_t host, const Part& part, Time now) const;
-  bool is_hopeless() const { return !was_passed_on_ && failing_ >= kHopeless; }
+  bool is_hopeless() const { return !was_passed_on_ && are_apart_; }
+  void note_miss(std::size_t host, std::size_t parent);
   static bool is_starved(const Part& part, Time now);
   static bool is_alive(const Part& part, Time now);
 
-  std::size_t begun_ = 0;        ///< counts the beginnings of all hosts
-  double fast_ = 0;              ///< the second of all rates
-  double launchers_ = 0;         ///< of the launcher to one host, the best so far
-  std::size_t asking_ = 0;       ///< hosts that have asked
-  std::size_t heads_ = 0;        ///< hosts that had a parcel from the launcher
-  int failing_ = 0;              ///< parents that failed a host
-  bool was_passed_on_ = false;   ///< by any host
-  std::vector<Member> members_;  ///< by host
+  std::size_t begun_ = 0;   ///< counts the beginnings of all hosts
+  double fast_ = 0;         ///< the second of all rates
+  double launchers_ = 0;    ///< of the launcher to one host, the best so far
+  std::size_t asking_ = 0;  ///< hosts that have asked
+  std::size_t heads_ = 0;   ///< hosts that had a parcel from the launcher
+  /// Hosts that had nothing from the host that was named; both, the first few.
+  std::vector<std::pair<std::size_t, std::size_t>> misses_;
+  bool are_apart_ = false;                                  ///< two of these have no host in common
+  bool was_passed_on_ = false;                              ///< by any host
+  std::vector<Member> members_;                             ///< by host
   std::map<std::size_t, std::vector<Part>> parts_;          ///< by parcel and host
   std::map<std::size_t, std::vector<std::size_t>> takers_;  ///< by parcel: who takes or has it, in
                                                             ///< the order in which they began
