@@ -98,8 +98,7 @@ class Schedule {
   struct Member {
     bool has_asked = false;
     Serving serving = Serving::unknown;
-    std::size_t children = 0;  ///< hosts that it sends to
-    std::size_t slow_children = 0;
+    std::size_t children = 0;              ///< hosts that it sends to
     double rate = 0;                       ///< bytes a second, the best so far; 0: not known
     bool is_limited = false;               ///< got less than there was for it
     bool was_head = false;                 ///< had a parcel from the launcher
