@@ -227,7 +227,8 @@ std::optional<ssh::NextTask> Push::next_task(std::size_t host, const ssh::HostRe
   slot.step = course_.next(slot);
   slot.result.out.clear();
   if (slot.step == PushStep::done) return std::nullopt;
-  if (slot.step == PushStep::await) return ssh::NextTask{std::nullopt, kAskAgain};
+  if (slot.step == PushStep::await || slot.step == PushStep::serve)
+    return ssh::NextTask{std::nullopt, kAskAgain};
   return ssh::NextTask{task(slot)};
 }
 

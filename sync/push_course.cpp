@@ -77,7 +77,9 @@ Relaying* PushCourse::relaying_of(const PushSlot& slot) {
 PushStep PushCourse::take_part(PushSlot& slot) {
   if (slot.package->key.empty()) return PushStep::unpack;
   const auto& sum = *slot.package->sum;
-  if (sum && sum->bytes * destinations_ <= kLeastRelayed) {
+  const std::uint64_t bytes = sum ? sum->bytes : slot.package->expected;
+  const bool is_little = bytes * destinations_ <= kLeastRelayed;
+  if (is_little && relaying_of(slot) == nullptr) {  // else hosts may be waiting for each other
     slot.part = {{slot.package->key}, {}, {}};
     return PushStep::unpack;
   }
@@ -122,11 +124,23 @@ PushStep PushCourse::after_unpack(PushSlot& slot) {
   const auto reply = is_made ? read_tree_reply(slot.result) : host::TreeReply{};
   const host::Unpacked unpacked = reply && reply->unpacked ? *reply->unpacked : host::Unpacked{};
   if (Relaying* relaying = relaying_of(slot)) {
-    const auto next = relaying->ended(slot.destination.host, unpacked);
+    const bool serves_on = unpacked.is_whole || !unpacked.missed.empty();
+    const auto next =
+        relaying->ended(slot.destination.host, unpacked,
+                        serves_on ? Relaying::Then::serves_on : Relaying::Then::serves_nobody);
     if (next == Relaying::Next::asks_again) return take_part(slot);
   }
   // Another launcher may have sent the same meanwhile.
-  return !reply || reply->is_whole ? PushStep::done : after_package(slot, unpacked);
+  const PushStep step = !reply || reply->is_whole ? PushStep::done : after_package(slot, unpacked);
+  return step == PushStep::done ? while_serving(slot) : step;
+}
+
+PushStep PushCourse::while_serving(PushSlot& slot) {
+  Relaying* relaying = slot.has_unpacked ? relaying_of(slot) : nullptr;
+  if (relaying == nullptr) return PushStep::done;
+  if (relaying->is_needed(slot.destination.host)) return PushStep::serve;
+  relaying->leaves(slot.destination.host);
+  return PushStep::done;
 }
 
 PushStep PushCourse::after_package(PushSlot& slot, const host::Unpacked& unpacked) {
@@ -159,9 +173,13 @@ PushStep PushCourse::next(PushSlot& slot) {
     case PushStep::ask:
       return after_ask(slot);
     case PushStep::await:
-      return slot.result.failure == ssh::Failure::none ? take_part(slot) : PushStep::done;
+      if (slot.result.failure == ssh::Failure::none) return take_part(slot);
+      if (Relaying* relaying = relaying_of(slot)) relaying->leaves(slot.destination.host);
+      return PushStep::done;
     case PushStep::unpack:
       return after_unpack(slot);
+    case PushStep::serve:
+      return while_serving(slot);
     case PushStep::prepare:
       slot.prepared = reply_in<host::PrepareReply>(slot.result).value_or(host::PrepareReply{});
       if (slot.has_compared) return slot.prepared.lock.empty() ? PushStep::done : PushStep::send;

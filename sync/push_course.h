@@ -19,9 +19,21 @@
 
 namespace dtool::tree_sync {
 
-/// `await`: until another host can pass the package on. `refuse`: takes the mark in the folder
-/// away, then the host fails.
-enum class PushStep { ask, await, unpack, prepare, compare, refuse, send, prune, freeze, done };
+/// `await`: until another host can pass the package on. `serve`: has the tree, and passes it on.
+/// `refuse`: takes the mark in the folder away, then the host fails.
+enum class PushStep {
+  ask,
+  await,
+  unpack,
+  serve,
+  prepare,
+  compare,
+  refuse,
+  send,
+  prune,
+  freeze,
+  done
+};
 
 /// One host on its way through the steps.
 struct PushSlot {
@@ -70,6 +82,7 @@ class PushCourse {
   PushStep after_ask(PushSlot& slot);
   PushStep take_part(PushSlot& slot);
   PushStep after_unpack(PushSlot& slot);
+  PushStep while_serving(PushSlot& slot);
   PushStep after_package(PushSlot& slot, const host::Unpacked& unpacked);
   PushStep after_compare(PushSlot& slot);
   const Package* package_for(const PushSlot& slot);

@@ -37,6 +37,7 @@
 #include "sync/host/prepare_tree.h"
 #include "sync/host/remove_tree.h"
 #include "sync/host/tree_folder.h"
+#include "sync/relay/host/package_server.h"
 
 namespace dtool::host {
 namespace {
@@ -65,10 +66,17 @@ void require_room() {
   require(RLIMIT_STACK, 128U << 10U, "a stack (ulimit -s)");
 }
 
+/// What goes on from one request to the next.
+struct Going {
+  std::optional<PackageServer> server;
+  ParcelTaker parcels{server};
+};
+
 /// Writes the reply to one request, which may have more of the input. Returns the exit code of the
 /// program.
-int answer(const Frame& frame, FrameInput& input, int output, ParcelTaker& parcels) {
-  if (frame.kind != Kind::parcel_request) parcels.settle();
+int answer(const Frame& frame, FrameInput& input, int output, Going& going) {
+  if (frame.kind != Kind::parcel_request) going.parcels.settle();
+  if (frame.kind != Kind::parcel_request && frame.kind != Kind::tree_request) going.server.reset();
   const auto reply = [output](const auto& message) {
     write_all(output, to_frame(message));
     return 0;
@@ -101,7 +109,7 @@ int answer(const Frame& frame, FrameInput& input, int output, ParcelTaker& parce
     case Kind::log_request:
       return send_log(open<LogRequest>(frame), output);
     case Kind::tree_request:
-      return reply(answer_tree(open<TreeRequest>(frame), input, reply));
+      return reply(answer_tree(open<TreeRequest>(frame), input, reply, going.server));
     case Kind::copy_request: {
       const auto request = open<CopyRequest>(frame);
       reply(answer_copy(request, input));
@@ -109,7 +117,7 @@ int answer(const Frame& frame, FrameInput& input, int output, ParcelTaker& parce
       return 0;
     }
     case Kind::parcel_request:
-      return reply(parcels.take(open<ParcelRequest>(frame), input, reply));
+      return reply(going.parcels.take(open<ParcelRequest>(frame), input, reply));
     case Kind::prepare_request:
       return reply(prepare_tree(open<PrepareRequest>(frame), input));
     case Kind::prune_request:
@@ -128,10 +136,10 @@ int answer(const Frame& frame, FrameInput& input, int output, ParcelTaker& parce
 
 /// Answers one command's requests, up to their end. Sets its exit code. Whether another command may
 /// follow.
-bool answer_all(FrameInput& input, int output, ParcelTaker& parcels, int& exit_code) {
+bool answer_all(FrameInput& input, int output, Going& going, int& exit_code) {
   std::optional<Frame> frame = input.next();
   for (; frame && frame->kind != Kind::end_of_requests; frame = input.next())
-    exit_code = answer(*frame, input, output, parcels);
+    exit_code = answer(*frame, input, output, going);
   return frame || input.skip_to_end_of_requests();
 }
 
@@ -141,10 +149,10 @@ int serve(int input, int output) {
   write_all(output, kGreeting);
   FrameInput frames(input);
   const std::vector<std::string> first_environment = own_environment();
-  ParcelTaker parcels;
+  Going going;
   int exit_code = 0;
   try {
-    while (answer_all(frames, output, parcels, exit_code)) {
+    while (answer_all(frames, output, going, exit_code)) {
       write_all(output, to_frame(EndOfReplies{exit_code}));
       set_environment(first_environment);  // answers change it for what they start
       exit_code = 0;

@@ -27,7 +27,7 @@ bool is_answered(TreeFolder& folder, const Mark& mark, const TreeRequest& reques
 
 /// All but the run's own tree.
 TreeReply answer(TreeFolder& folder, const TreeRequest& request, FrameInput& input,
-                 const TellNews& tell) {
+                 const TellNews& tell, std::optional<PackageServer>& server) {
   TreeReply reply;
   reply.reads_zstd = reads_zstd();
   const Mark mark(folder.path(), request.push, request.host);
@@ -48,7 +48,7 @@ TreeReply answer(TreeFolder& folder, const TreeRequest& request, FrameInput& inp
     reply.is_empty = whole.empty() && folder.is_empty();
     const bool has_basis = request.basis.empty() ? reply.is_empty : request.basis == whole;
     if (request.has_package && has_basis && (reply.reads_zstd || !request.is_compressed)) {
-      reply.unpacked = unpack(folder, request, input, tell);
+      reply.unpacked = unpack(folder, request, input, tell, server);
       return reply;
     }
   }
@@ -58,9 +58,10 @@ TreeReply answer(TreeFolder& folder, const TreeRequest& request, FrameInput& inp
 
 }  // namespace
 
-TreeReply answer_tree(const TreeRequest& request, FrameInput& input, const TellNews& tell) {
+TreeReply answer_tree(const TreeRequest& request, FrameInput& input, const TellNews& tell,
+                      std::optional<PackageServer>& server) {
   TreeFolder folder(request.folder);
-  TreeReply reply = answer(folder, request, input, tell);
+  TreeReply reply = answer(folder, request, input, tell, server);
   const bool is_whole = reply.is_whole || (reply.unpacked && reply.unpacked->is_whole);
   if (is_whole && request.own) make_own_tree_of_code(folder, *request.own, request.tree);
   return reply;

@@ -4,6 +4,8 @@
 // no more than stat each file, once.
 #pragma once
 
+#include <optional>
+
 #include "ssh/host/frames.h"
 #include "ssh/host/messages/tree.h"
 #include "sync/host/unpack.h"
@@ -11,6 +13,8 @@
 namespace dtool::host {
 
 /// Throws Refused (tree_folder.h). `input` may hold a package; one that does not fit is not read.
-TreeReply answer_tree(const TreeRequest& request, FrameInput& input, const TellNews& tell);
+/// `server`: see unpack.h.
+TreeReply answer_tree(const TreeRequest& request, FrameInput& input, const TellNews& tell,
+                      std::optional<PackageServer>& server);
 
 }  // namespace dtool::host

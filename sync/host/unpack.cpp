@@ -224,7 +224,7 @@ std::size_t Unpacking::put_in_place(const std::string& tree) {
 }  // namespace
 
 Unpacked unpack(TreeFolder& folder, const TreeRequest& request, FrameInput& input,
-                const TellNews& tell) {
+                const TellNews& tell, std::optional<PackageServer>& server) {
   constexpr std::size_t kFirst = 10;
   Unpacked unpacked;
   try {
@@ -232,11 +232,10 @@ Unpacked unpack(TreeFolder& folder, const TreeRequest& request, FrameInput& inpu
     Unpacking unpacking(folder);
     const std::chrono::milliseconds patience(request.patience_ms);
     const auto compressed = request.is_compressed ? Compressed::yes : Compressed::no;
-    std::optional<PackageServer> server;
     std::optional<PassedOn> passed_on;
     if (request.relay) {
-      server.emplace(*request.relay);
-      passed_on.emplace(unpacking.path_aside() + "/package", *request.relay, *server, tell);
+      passed_on.emplace(unpacking.path_aside() + "/package", *request.relay,
+                        PackageServer::of(*request.relay, server), tell);
       passed_on->get(input, patience);
       unpacking.receive(
           PackageReader(passed_on->content(), patience, compressed, request.relay->key.text));
@@ -254,11 +253,8 @@ Unpacked unpack(TreeFolder& folder, const TreeRequest& request, FrameInput& inpu
     }
     unpacked.removed = static_cast<std::int64_t>(unpacking.put_in_place(request.tree));
     unpacked.is_whole = true;
-    if (passed_on) {
-      tell({true, "", 0, 0});  // from now on it serves no other host
-      server->finish();
-    }
   } catch (const NotGiven& error) {
+    server->cut(request.relay->number);
     unpacked.missed = error.what();
     unpacked.is_spoilt = error.is_spoilt;
   } catch (const Refused&) {

@@ -67,8 +67,6 @@ std::optional<ssh::Transferred> Relaying::heard(std::size_t host, std::string_vi
   try {
     found->second.said.add(output);
     while (const auto frame = found->second.said.next()) {
-      if (frame->kind == host::Kind::tree_reply)
-        schedule_.set_serving(host, Schedule::Serving::no);  // it is about to end
       if (frame->kind != host::Kind::tree_news) continue;
       const auto news = host::open<host::TreeNews>(*frame);
       if (news.listens) take_address(host, news);
@@ -81,6 +79,15 @@ std::optional<ssh::Transferred> Relaying::heard(std::size_t host, std::string_vi
   has(host, *most);
   const auto& sum = *package_.sum;
   return ssh::Transferred{*most, sum ? std::optional(sum->bytes) : std::nullopt};
+}
+
+bool Relaying::is_needed(std::size_t host) const {
+  return schedule_.is_needed(host, parcel_);
+}
+
+void Relaying::leaves(std::size_t host) {
+  schedule_.ended(host, parcel_, Schedule::End::over, std::chrono::steady_clock::now());
+  schedule_.set_serving(host, Schedule::Serving::no);
 }
 
 Relaying::Next Relaying::ended(std::size_t host, const host::Unpacked& unpacked, Then then) {

@@ -64,6 +64,11 @@ class Relaying {
   /// The host has the package or has failed, with that result. Then::serves_on: its server goes on.
   Next ended(std::size_t host, const host::Unpacked& unpacked, Then then = Then::serves_nobody);
 
+  /// Whether others need a host that serves on.
+  bool is_needed(std::size_t host) const;
+  /// It serves no other any more, and waits for none.
+  void leaves(std::size_t host);
+
   const std::vector<Missed>& missed() const { return missed_; }
 
  private:

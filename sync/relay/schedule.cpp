@@ -216,6 +216,13 @@ void Schedule::keep(std::size_t host, std::size_t parcel) {
   kept.pop_front();
 }
 
+bool Schedule::is_needed(std::size_t host, std::size_t parcel) const {
+  return std::ranges::any_of(parts_.at(parcel), [host](const Part& each) {
+    const bool waits = each.has_asked && !each.is_receiving && !each.has_all;
+    return waits || each.parent == host;
+  });
+}
+
 void Schedule::forget(std::size_t parcel) {
   parts_.erase(parcel);
   takers_.erase(parcel);
@@ -248,7 +255,10 @@ void Schedule::ended(std::size_t host, std::size_t parcel, End end, Time now) {
     return;
   }
   std::erase(takers_[parcel], host);
-  if (end == End::over) return;
+  if (end == End::over) {
+    part.has_asked = false;
+    return;
+  }
   part.since = part.heard;
   part.missed_at = begun_;
   if (!part.sender) return;

@@ -66,7 +66,8 @@ class PackageFuzz : public testing::Test {
     request.tree = "a tree";
     request.has_package = true;
     request.is_compressed = true;
-    const auto reply = host::answer_tree(request, frames, [](const host::TreeNews&) {});
+    const auto reply = host::answer_tree(
+        request, frames, [](const host::TreeNews&) {}, server_);
     const bool is_whole = reply.unpacked && reply.unpacked->is_whole;
     const bool is_refused = reply.unpacked && !reply.unpacked->broken.empty();
     EXPECT_NE(is_whole, is_refused);
@@ -81,6 +82,7 @@ class PackageFuzz : public testing::Test {
     return is_whole;
   }
 
+  std::optional<host::PackageServer> server_;
   tests::TemporaryFolder folder_;
   tests::TemporaryVariable home_{"HOME", folder_.path()};
   const fs::path precious_ = folder_.write("precious", "precious");
@@ -144,7 +146,8 @@ TEST_F(PackageFuzz, ParcelsAreTakenOrRefused) {
     host::FrameInput frames(input.get());
     try {
       const host::CopyPlace place{"~/data", "copy", 1, 0, "here", ""};
-      host::ParcelTaker().take({place, true, 1000, {}}, frames, [](const host::TreeNews&) {});
+      const auto tell = [](const host::TreeNews&) {};
+      host::ParcelTaker(server_).take({place, true, 1000, {}}, frames, tell);
       ++taken;
     } catch (const std::runtime_error&) {
     }

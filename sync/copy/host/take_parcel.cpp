@@ -320,9 +320,9 @@ ParcelReply ParcelTaker::pass_on(const ParcelRequest& request, FrameInput& input
   };
   ParcelReply reply;
   try {
-    if (!server_) server_.emplace(*request.relay);
+    PackageServer& server = PackageServer::of(*request.relay, server_);
     auto parcel =
-        std::make_unique<PassedOn>(folder_->parcel_path(), *request.relay, *server_, told);
+        std::make_unique<PassedOn>(folder_->parcel_path(), *request.relay, server, told);
     ::unlink(folder_->parcel_path().c_str());  // the next one has the same name
     parcel->get(input, std::chrono::milliseconds(request.patience_ms));
     if (unpacking_.valid()) {

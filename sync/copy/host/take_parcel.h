@@ -26,6 +26,10 @@ class ParcelTaker {
  public:
   using Tell = std::function<void(const TreeNews&)>;
 
+  /// `server` serves the parcels on to other hosts; it is made with the first one that hosts pass
+  /// on. It must outlive this.
+  explicit ParcelTaker(std::optional<PackageServer>& server) : server_(server) {}
+
   /// `tell` is called with news for the launcher before the reply, if hosts pass the parcel on.
   /// Throws Refused (sync/host/tree_folder.h) if something of this parcel, or of the one before,
   /// cannot be written.
@@ -43,7 +47,7 @@ class ParcelTaker {
 
   std::string place_;                   ///< of the last request: the folder, the copy and its round
   std::unique_ptr<CopyFolder> folder_;  ///< while something is received or unpacked
-  std::optional<PackageServer> server_;
+  std::optional<PackageServer>& server_;
   std::deque<std::int64_t> served_;   ///< the numbers of the last parcels
   std::unique_ptr<PassedOn> parcel_;  ///< that is unpacked
   std::future<Names> unpacking_;      ///< of the last parcel; gives the names of spoilt files

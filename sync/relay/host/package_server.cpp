@@ -257,7 +257,8 @@ void close_others(const std::vector<int>& kept) {
 
 }  // namespace
 
-PackageServer::PackageServer(const std::string& secret, std::chrono::seconds longest) {
+PackageServer::PackageServer(const std::string& secret, std::chrono::seconds longest)
+    : secret_(secret) {
   if (secret.empty() || own_address().empty()) return;
   Descriptor listener = listen_on_free_port();
   int ends[2];
@@ -275,6 +276,12 @@ PackageServer::PackageServer(const std::string& secret, std::chrono::seconds lon
   } catch (const std::exception&) {  // no caller can be told
   }
   ::_exit(0);
+}
+
+PackageServer& PackageServer::of(const RelayPart& part, std::optional<PackageServer>& server) {
+  if (!server || server->secret_ != part.secret.text)
+    server.emplace(part.secret.text, std::chrono::seconds(part.serves_s));
+  return *server;
 }
 
 PackageServer::~PackageServer() {

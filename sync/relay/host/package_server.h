@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "ssh/host/files.h"
@@ -19,9 +20,8 @@ class PackageServer {
   /// Serves peers that prove by a hello (channel.h) that they know the secret, and name a package
   /// in it. One that is named before add() is waited for.
   PackageServer(const std::string& secret, std::chrono::seconds longest);
-  /// The same, as the launcher says.
-  explicit PackageServer(const RelayPart& part)
-      : PackageServer(part.secret.text, std::chrono::seconds(part.serves_s)) {}
+  /// The one that is there if its secret is the part's, else a new one.
+  static PackageServer& of(const RelayPart& part, std::optional<PackageServer>& server);
   /// Ends it at once.
   ~PackageServer();
   PackageServer(const PackageServer&) = delete;
@@ -42,6 +42,7 @@ class PackageServer {
  private:
   void tell(std::int64_t number, char word, int file);
 
+  std::string secret_;
   std::uint16_t port_ = 0;
   pid_t pid_ = -1;
   Descriptor control_;

@@ -68,11 +68,6 @@ PassedOn::PassedOn(const std::string& path, const RelayPart& part, PackageServer
   if (!file_.is_open()) throw std::runtime_error(with_reason("cannot make " + path));
   content_.emplace(file_.get());
   server_.add(part.number, file_);
-}
-
-/// Not sooner, so that no host waits for one that gets nothing.
-void PassedOn::begin() {
-  if (std::exchange(has_begun_, true)) return;
   const std::uint16_t port = server_.port();
   tell_({true, port == 0 ? "" : own_address(), port, 0});
 }
@@ -84,7 +79,6 @@ void PassedOn::take_from_launcher(FrameInput& input, std::chrono::milliseconds p
     if (frame->kind != Kind::package_bytes) throw BadMessage("it is not a package");
     write_all(file_.get(), to_frame(frame->kind, frame->body));
     if (frame->body.empty()) return;
-    begin();
   }
 }
 
@@ -108,8 +102,8 @@ void PassedOn::take_from(const RelayPart::Parent& parent) {
     sha.add(bytes);
     write_all(file_.get(), bytes);
     came += bytes.size();
-    if (has_begun_ && Clock::now() - told < 1s && came < parent.size) continue;
-    begin();
+    const bool is_first = came == bytes.size();
+    if (!is_first && Clock::now() - told < 1s && came < parent.size) continue;
     told = Clock::now();
     tell_({false, "", 0, came});
   }

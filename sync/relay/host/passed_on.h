@@ -26,8 +26,8 @@ class NotGiven : public std::runtime_error {
 
 class PassedOn {
  public:
-  /// Makes the file and has `server` pass it on. `tell` is called with
-  /// the address for other hosts, and with the number of bytes received. Throws std::runtime_error.
+  /// Makes the file and has `server` pass it on. `tell` is called at once with the address for
+  /// other hosts, and then with the number of bytes received. Throws std::runtime_error.
   PassedOn(const std::string& path, const RelayPart& part, PackageServer& server,
            std::function<void(const TreeNews&)> tell);
 
@@ -38,7 +38,6 @@ class PassedOn {
   FrameInput& content() { return *content_; }
 
  private:
-  void begin();
   void take_from_launcher(FrameInput& input, std::chrono::milliseconds patience);
   void take_from(const RelayPart::Parent& parent);
 
@@ -47,7 +46,6 @@ class PassedOn {
   std::function<void(const TreeNews&)> tell_;
   Descriptor file_;
   std::optional<FrameInput> content_;
-  bool has_begun_ = false;
 };
 
 }  // namespace dtool::host

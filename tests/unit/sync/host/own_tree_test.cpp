@@ -74,7 +74,8 @@ class OwnTreeTest : public testing::Test {
                           "",
                           {"/home/me/project"},
                           {"empty/inner", "sub/empty", "there", "../../out", "sub/b"}};
-    return answer_tree(request, frames, [](const TreeNews&) {});
+    return answer_tree(
+        request, frames, [](const TreeNews&) {}, server_);
   }
   static std::vector<Sent> many() {
     std::vector<Sent> files;
@@ -94,6 +95,7 @@ class OwnTreeTest : public testing::Test {
 
   tests::TemporaryFolder scratch_;
   tests::TemporaryVariable home_{"HOME", scratch_.path()};
+  std::optional<PackageServer> server_;
   bool make_run_folder_ = true;
 };
 

@@ -63,7 +63,8 @@ class UnpackTest : public testing::Test {
     request.is_compressed = true;
     request.patience_ms = 1000;
     request.refuses_foreign = refuses_foreign_;
-    const auto reply = answer_tree(request, frames, [](const TreeNews&) {});
+    const auto reply = answer_tree(
+        request, frames, [](const TreeNews&) {}, server_);
     return reply.unpacked.value_or(Unpacked{});
   }
   void expect_empty() const {
@@ -71,6 +72,7 @@ class UnpackTest : public testing::Test {
     EXPECT_EQ(scratch_.read("precious"), "precious");
   }
 
+  std::optional<PackageServer> server_;
   std::string basis_;
   std::string tree_ = std::string(64, 'a');
   bool refuses_foreign_ = false;

@@ -60,6 +60,22 @@ TEST_F(ScheduleTest, NothingIsPassedOnBeforeItIsKnownWhatItMustBe) {
   EXPECT_EQ(ask(1), from(0));
 }
 
+TEST_F(ScheduleTest, AHostThatHasItIsNeededWhileOthersWaitOrHaveItFromIt) {
+  takes(0, 0, 1s);
+  EXPECT_FALSE(schedule_.is_needed(0, 0));
+  EXPECT_EQ(ask(1, 0, Sum::unknown), kNobodyYet);
+  EXPECT_TRUE(schedule_.is_needed(0, 0)) << "another asks again soon";
+  EXPECT_EQ(ask(1), from(0));
+  EXPECT_TRUE(schedule_.is_needed(0, 0));
+  EXPECT_FALSE(schedule_.is_needed(1, 0));
+  ended(1, End::missed);
+  EXPECT_TRUE(schedule_.is_needed(0, 0));
+  ended(1, End::over);
+  EXPECT_FALSE(schedule_.is_needed(0, 0)) << "the other has failed";
+  takes(2, 0, 1s);
+  EXPECT_FALSE(schedule_.is_needed(0, 0));
+}
+
 TEST_F(ScheduleTest, HostsFormAChain) {
   EXPECT_EQ(ask(0), kLauncher);
   for (std::size_t host = 1; host <= Schedule::kDeep; ++host) {

@@ -69,7 +69,8 @@ class HostBeside {
     input_ = Descriptor();
     FrameInput frames(sockets[0]);
     try {
-      ParcelTaker().take({place, false, 60'000, {}}, frames, [](const TreeNews&) {});
+      std::optional<PackageServer> server;
+      ParcelTaker(server).take({place, false, 60'000, {}}, frames, [](const TreeNews&) {});
     } catch (const Refused&) {
       ::_exit(3);
     } catch (const std::exception&) {

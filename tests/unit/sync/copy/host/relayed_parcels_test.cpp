@@ -75,11 +75,12 @@ class RelayedParcelsTest : public TakeParcelTest {
   const CopyPlace below_{"~/below", "copy", 1, 1, "here", ""};
   std::uint16_t port_ = 0;
   std::uint16_t head_port_ = 0;
-  ParcelTaker head_;
+  std::optional<PackageServer> servers_[2];
+  ParcelTaker head_{servers_[0]};
 };
 
 TEST_F(RelayedParcelsTest, GoFromHostToHostAndAreAllThereAfterTheLastReply) {
-  ParcelTaker taker;
+  ParcelTaker taker(servers_[1]);
   for (int i = 0; i < 5; ++i) {
     const Sealed parcel = seal(i, "file" + std::to_string(i), content_ + std::to_string(i));
     EXPECT_TRUE(from_launcher(parcel).spoilt.empty());
@@ -99,7 +100,7 @@ TEST_F(RelayedParcelsTest, OfOtherBytesNothingIsUnpackedAndTheSenderIsToldOf) {
   const Sealed parcel = seal(0, "file", content_);
   from_launcher(parcel);
   head_port_ = port_;
-  ParcelTaker taker;
+  ParcelTaker taker(servers_[1]);
   const ParcelReply reply = from_head(taker, parcel, "another parcel");
   EXPECT_TRUE(reply.is_spoilt);
   EXPECT_NE(reply.missed, "");
@@ -110,7 +111,7 @@ TEST_F(RelayedParcelsTest, OfOtherBytesNothingIsUnpackedAndTheSenderIsToldOf) {
 TEST_F(RelayedParcelsTest, AHostThatIsNotThereIsToldOfAndTheParcelCanComeAgain) {
   const Sealed parcel = seal(0, "file", content_);
   head_port_ = 1;
-  ParcelTaker taker;
+  ParcelTaker taker(servers_[1]);
   EXPECT_NE(from_head(taker, parcel, parcel.bytes).missed, "");
   from_launcher(parcel);
   head_port_ = port_;
@@ -145,7 +146,7 @@ TEST_F(RelayedParcelsTest, AParcelWithoutPassingOnComesAfterOneThatIsBeingUnpack
 TEST_F(RelayedParcelsTest, TheFolderIsLockedNoLongerThanWorkGoesOn) {
   from_launcher(seal(0, "file", content_));
   head_.settle();
-  ParcelTaker another;  // of the same copy and host, as after a lost connection
+  ParcelTaker another(servers_[1]);  // of the same copy and host, as after a lost connection
   EXPECT_TRUE(answer(another, {place_, false, 10'000, {}}, to_frame(Kind::package_bytes, ""))
                   .spoilt.empty());
 }
