@@ -66,7 +66,7 @@ void require_room() {
   require(RLIMIT_STACK, 128U << 10U, "a stack (ulimit -s)");
 }
 
-/// What goes on from one request to the next.
+/// What goes on from one request to the next, of the same command or not.
 struct Going {
   std::optional<PackageServer> server;
   ParcelTaker parcels{server};
@@ -75,8 +75,9 @@ struct Going {
 /// Writes the reply to one request, which may have more of the input. Returns the exit code of the
 /// program.
 int answer(const Frame& frame, FrameInput& input, int output, Going& going) {
-  if (frame.kind != Kind::parcel_request) going.parcels.settle();
-  if (frame.kind != Kind::parcel_request && frame.kind != Kind::tree_request) going.server.reset();
+  const bool goes_on = frame.kind == Kind::begin_of_requests || frame.kind == Kind::parcel_request;
+  if (!goes_on) going.parcels.settle();
+  if (!goes_on && frame.kind != Kind::tree_request) going.server.reset();
   const auto reply = [output](const auto& message) {
     write_all(output, to_frame(message));
     return 0;

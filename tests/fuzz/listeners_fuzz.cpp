@@ -54,6 +54,8 @@ TEST(ListenersFuzz, APackageIsHandedToNobodyElse) {
     if (i % 50 != 0) continue;
     const fuzz::Stranger host(server.port());
     host.say(hello);
+    const auto welcome = host.hear_all(host::kWelcomeSize);
+    EXPECT_TRUE(welcome && host::is_welcome(kSecret, hello, *welcome)) << i;
     EXPECT_TRUE(host.hear_all(package.size()) == package) << i;  // not shown: it is long
   }
   EXPECT_GT(refused, 100);

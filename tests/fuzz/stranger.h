@@ -45,16 +45,16 @@ class Stranger {
   }
   void say_no_more() const { shutdown(socket_, SHUT_WR); }
 
-  /// What is there now; sets `is_over` where it was hung up on.
-  std::string hear(bool& is_over) const {
-    std::string said(65'536, '\0');
+  /// What is there now, up to `most` bytes; sets `is_over` where it was hung up on.
+  std::string hear(bool& is_over, std::size_t most = std::string::npos) const {
+    std::string said(std::min<std::size_t>(65'536, most), '\0');
     const auto size = recv(socket_, said.data(), said.size(), MSG_DONTWAIT);
     is_over = size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR);
     said.resize(static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
     return said;
   }
 
-  /// All until it is hung up on, or `most` bytes are there. Nothing: that takes longer than a
+  /// All until it is hung up on, or the first `most` bytes. Nothing: that takes longer than a
   /// minute.
   std::optional<std::string> hear_all(std::size_t most = std::string::npos) const {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
@@ -63,7 +63,7 @@ class Stranger {
       if (std::chrono::steady_clock::now() > deadline) return std::nullopt;
       pollfd waited{socket_, POLLIN, 0};
       poll(&waited, 1, 1000);
-      said += hear(is_over);
+      said += hear(is_over, most - said.size());
     }
     return said;
   }

@@ -321,8 +321,7 @@ ParcelReply ParcelTaker::pass_on(const ParcelRequest& request, FrameInput& input
   ParcelReply reply;
   try {
     PackageServer& server = PackageServer::of(*request.relay, server_);
-    auto parcel =
-        std::make_unique<PassedOn>(folder_->parcel_path(), *request.relay, server, told);
+    auto parcel = std::make_unique<PassedOn>(folder_->parcel_path(), *request.relay, server, told);
     ::unlink(folder_->parcel_path().c_str());  // the next one has the same name
     parcel->get(input, std::chrono::milliseconds(request.patience_ms));
     if (unpacking_.valid()) {

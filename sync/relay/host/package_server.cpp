@@ -205,6 +205,8 @@ void Server::hear(int descriptor, Clock::time_point now) {
   if (size > 0 && said.size() < kHelloSize && may_be_hello(said)) return;
   const auto number = size > 0 ? read_hello(secret_, said) : std::nullopt;
   if (number && peers_.size() < kMostPeers) {
+    const std::string welcome = make_welcome(secret_, said);
+    ::send(descriptor, welcome.data(), welcome.size(), MSG_NOSIGNAL);
     peers_.emplace(descriptor, Peer{std::move(guest->second.socket), now, *number});
     came_ = now;
   }

@@ -18,7 +18,7 @@ namespace dtool::host {
 class PackageServer {
  public:
   /// Serves peers that prove by a hello (channel.h) that they know the secret, and name a package
-  /// in it. One that is named before add() is waited for.
+  /// in it. They are welcomed at once; a package that is named before add() is waited for.
   PackageServer(const std::string& secret, std::chrono::seconds longest);
   /// The one that is there if its secret is the part's, else a new one.
   static PackageServer& of(const RelayPart& part, std::optional<PackageServer>& server);

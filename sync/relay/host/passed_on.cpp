@@ -23,7 +23,8 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kForFirst{3};  // bytes
+constexpr std::chrono::seconds kForAnswer{3};
+constexpr std::chrono::seconds kForFirst{10};  // bytes: the other host may have none yet
 constexpr std::chrono::seconds kForMore{30};
 
 /// Throws NotGiven if nothing comes; `on_second` is called while it waits.
@@ -45,7 +46,7 @@ Descriptor connect_to(const RelayPart::Parent& parent, int number, const std::st
   if (::connect(socket.get(), address.get(), address.size) != 0 && errno != EINPROGRESS)
     reason = errno;
   if (reason == 0) {
-    await(socket, POLLOUT, kForFirst, from, [] {});
+    await(socket, POLLOUT, kForAnswer, from, [] {});
     socklen_t size = sizeof reason;
     ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &reason, &size);
   }
@@ -54,6 +55,12 @@ Descriptor connect_to(const RelayPart::Parent& parent, int number, const std::st
   if (::send(socket.get(), hello.data(), hello.size(), MSG_NOSIGNAL) !=
       static_cast<ssize_t>(hello.size()))
     throw NotGiven(from + " broke off");
+  await(socket, POLLIN, kForAnswer, from, [] {});
+  std::string welcome(kWelcomeSize, '\0');  // in one piece, as the first of a connection
+  const ssize_t size = ::recv(socket.get(), welcome.data(), welcome.size(), 0);
+  if (size == 0 || (size < 0 && errno == ECONNRESET)) throw NotGiven(from + " broke off");
+  if (size != static_cast<ssize_t>(kWelcomeSize) || !is_welcome(parent.secret.text, hello, welcome))
+    throw NotGiven("something else answers at " + from);
   return socket;
 }
 

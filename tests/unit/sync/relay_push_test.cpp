@@ -13,8 +13,10 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <random>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -24,6 +26,7 @@
 #include "ssh/host/messages/tree.h"
 #include "ssh/host/network.h"
 #include "sync/push.h"
+#include "tests/unit/fake_remote.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::tree_sync {
@@ -76,6 +79,8 @@ struct Elsewhere : ssh::Remote, ssh::Events {
     EXPECT_NE(command, nullptr) << "an rsync, after: " << before[host];
     before[host] += said;
     if (command == nullptr) return next;
+    const auto request = tests::request_of<host::TreeRequest>(command->input);
+    if (request.relay && on_secret) on_secret(request.relay->secret.text);
     sent += command->input_from != nullptr ? 1 : 0;
     return next;
   }
@@ -93,6 +98,7 @@ struct Elsewhere : ssh::Remote, ssh::Events {
   std::map<std::size_t, std::string> before;  ///< what each host said so far
   /// What a hostile host says instead of where it is found.
   std::function<void(host::TreeNews&)> change_news;
+  std::function<void(const std::string&)> on_secret;
   std::map<std::size_t, host::FrameReader> frames;
 };
 
@@ -106,6 +112,11 @@ class HostileServer {
     thread_.join();
   }
   std::uint16_t port() const { return host::port_of(listener_); }
+  /// It is in the place of a host with that secret.
+  void add(const std::string& secret) {
+    const std::lock_guard lock(mutex_);
+    secrets_.insert(secret);
+  }
 
  private:
   void serve() {
@@ -115,12 +126,21 @@ class HostileServer {
       const host::Descriptor guest(::accept(listener_.get(), nullptr, nullptr));
       if (!guest.is_open()) continue;
       std::string bytes(3'100'000, 'x');
-      ::recv(guest.get(), bytes.data(), host::kHelloSize, MSG_WAITALL);
+      std::string hello(host::kHelloSize, '\0');
+      ::recv(guest.get(), hello.data(), hello.size(), MSG_WAITALL);
+      const std::lock_guard lock(mutex_);
+      for (const std::string& secret : secrets_) {
+        if (!host::read_hello(secret, hello)) continue;
+        const std::string welcome = host::make_welcome(secret, hello);
+        ::send(guest.get(), welcome.data(), welcome.size(), MSG_NOSIGNAL);
+      }
       ::send(guest.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
       ::recv(guest.get(), bytes.data(), 1, 0);  // until it has had enough
     }
   }
 
+  std::mutex mutex_;
+  std::set<std::string> secrets_;
   host::Descriptor listener_;
   std::atomic<bool> is_over_ = false;
   std::thread thread_;
@@ -188,7 +208,8 @@ TEST_F(RelayPushTest, LittleComesFromHereAtOnce) {
 }
 
 TEST_F(RelayPushTest, AHostThatIsGivenOtherBytesUnpacksNoneOfThemAndHasItFromHere) {
-  const HostileServer server;
+  HostileServer server;
+  remote_.on_secret = [&](const std::string& secret) { server.add(secret); };
   remote_.change_news = [&](host::TreeNews& news) { news.port = server.port(); };
   push_random_bytes(3'000'000);
   expect_tree_everywhere();

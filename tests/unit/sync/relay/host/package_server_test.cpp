@@ -25,6 +25,11 @@ class PackageServerTest : public testing::Test {
   Descriptor open(const std::string& name) const {
     return Descriptor(::open((folder_.path() / name).c_str(), O_RDWR | O_APPEND | O_CLOEXEC));
   }
+  void greet(const fuzz::Stranger& host, int package) const {
+    const std::string hello = make_hello(secret_, package);
+    host.say(hello);
+    EXPECT_TRUE(is_welcome(secret_, hello, host.hear_all(kWelcomeSize).value_or("")));
+  }
   const std::string secret_ = "a secret of this test";
   const tests::TemporaryFolder folder_;
   const tests::TemporaryVariable connection_{"SSH_CONNECTION", "127.0.0.1 1 127.0.0.1 22"};
@@ -38,9 +43,9 @@ TEST_F(PackageServerTest, EachHostGetsThePackageThatItNamesAsItGrows) {
   const Descriptor two = open("two");
   server_->add(2, two);
   const fuzz::Stranger first(server_->port());
-  first.say(make_hello(secret_, 1));
+  greet(first, 1);
   const fuzz::Stranger second(server_->port());
-  second.say(make_hello(secret_, 2));
+  greet(second, 2);
   EXPECT_EQ(second.hear_all(3), "two");
   write_all(two.get(), " more");
   EXPECT_EQ(first.hear_all(3), "one");
@@ -49,7 +54,7 @@ TEST_F(PackageServerTest, EachHostGetsThePackageThatItNamesAsItGrows) {
 
 TEST_F(PackageServerTest, AHostWaitsForThePackageThatComesLater) {
   const fuzz::Stranger host(server_->port());
-  host.say(make_hello(secret_, 7));
+  greet(host, 7);
   folder_.write("late", "late");
   server_->add(7, open("late"));
   EXPECT_EQ(host.hear_all(4), "late");
@@ -59,7 +64,7 @@ TEST_F(PackageServerTest, WhatIsCutOffIsNotWaitedFor) {
   folder_.write("file", "half");
   server_->add(3, open("file"));
   const fuzz::Stranger host(server_->port());
-  host.say(make_hello(secret_, 3));
+  greet(host, 3);
   EXPECT_EQ(host.hear_all(4), "half");
   server_->cut(3);
   EXPECT_EQ(host.hear_all(), "");
@@ -70,7 +75,7 @@ TEST_F(PackageServerTest, WhoeverHasBegunGetsAPackageThatIsDropped) {
   const Descriptor file = open("file");
   server_->add(3, file);
   const fuzz::Stranger host(server_->port());
-  host.say(make_hello(secret_, 3));
+  greet(host, 3);
   EXPECT_EQ(host.hear_all(4), "half");
   server_->drop(3);
   write_all(file.get(), "more");
@@ -90,7 +95,7 @@ TEST_F(PackageServerTest, IsHeldByASlowHostForItsTimeAndNoLonger) {
   std::filesystem::resize_file(file, std::uintmax_t{64} << 20U);  // more than a socket holds
   server_->add(0, open("package"));
   const fuzz::Stranger host(server_->port());
-  host.say(make_hello(secret_, 0));
+  greet(host, 0);
   bool is_over = false;
   while (host.hear(is_over).empty() && !is_over) {
   }
