@@ -7,7 +7,7 @@
 source "$(dirname "$0")/harness.sh"
 needs_isolation
 if [[ -z ${DTOOL_LAB_ROOTS:-}${DTOOL_BASHES:-} ]]; then
-  needs_program debootstrap
+  needs_program mmdebstrap
   mkdir "$work/roots"
   for release in bullseye trixie; do
     system_root "$release"

@@ -4,7 +4,7 @@
 # shellcheck disable=SC2153
 source "$(dirname "$0")/harness.sh"
 needs_isolation
-needs_program debootstrap
+needs_program mmdebstrap
 [[ -x ${DTOOL_TRAINER:-} ]] || skip 'no dtool-trainer was built'
 system_root trixie
 lab 2 --root "$REPLY" --private_tmp  # a trainer below /tmp would be seen there
