@@ -31,9 +31,15 @@ namespace fs = std::filesystem;
 constexpr const char* kRattler = "--only-binary :all:\npy-rattler==0.28.*\n";
 constexpr const char* kYaml = "PyYAML>=6\n";
 
-/// What dtool itself needs of pip's packages.
+/// What dtool itself needs of pip's packages. Once chosen it stays, for as long as it is there.
 Packages own_packages(Console& console, const PackageStore& store, const std::string& name,
                       const std::string& requirements, const HostPython& python) {
+  const PackageStore wheels("wheels");
+  ssh::Sha256 whose;
+  whose.add(fmt::format("own 1 {} {} {} {}", requirements, python.version, python.processor,
+                        python.glibc));
+  const std::string key = whose.hex();
+  if (const std::string hash = wheels.find(key); !hash.empty()) return wheels.take(hash);
   const fs::path file = store.folder() / name;
   std::error_code missing;
   if (!fs::exists(file, missing) || killfiles::read_whole(file) != requirements) {
@@ -41,7 +47,9 @@ Packages own_packages(Console& console, const PackageStore& store, const std::st
     killfiles::write_whole(file, requirements);
   }
   try {
-    return resolve_python(console, {file, {}, {}}, python);
+    Packages packages = resolve_python(console, {file, {}, {}}, python);
+    wheels.remember(key, packages.hash);
+    return packages;
   } catch (const UsageError& error) {
     throw UsageError(fmt::format(
         "py-rattler, which reads an environment.yml, cannot be fetched: {}", error.what()));
