@@ -285,6 +285,18 @@ if(DTOOL_TESTS)
   endif()
 endif()
 
+# Lets the tests begin spread over the run, by COST from `most` seconds down to 0: what computes all its time (the trainer's
+# stories, checks of the sources) runs beside what waits (for schedulers, for hosts that are lost), not beside its like.
+function(dtool_spread_starts most)
+  list(LENGTH ARGN count)
+  set(left ${count})
+  foreach(test IN LISTS ARGN)
+    math(EXPR cost "${most} * ${left} / ${count}")
+    set_tests_properties(${test} PROPERTIES COST ${cost})
+    math(EXPR left "${left} - 1")
+  endforeach()
+endfunction()
+
 # ---- tests/check_sources: what no compiler checks, one test a check
 if(DTOOL_TESTS)
   foreach(check includes terminal library_types co_await layout shell words cut_comments opening_comments licenses contents
@@ -299,9 +311,11 @@ if(DTOOL_TESTS)
   add_test(NAME sources.rules_are_seen COMMAND ${PROJECT_SOURCE_DIR}/tests/mutants rules 1)
   set_tests_properties(sources.guards_are_seen sources.rules_are_seen
     PROPERTIES ENVIRONMENT DTOOL_BUILD=${PROJECT_BINARY_DIR})
-  set_tests_properties(sources.guards sources.guards_are_seen sources.rules_are_seen sources.includes sources.terminal sources.library_types sources.co_await sources.layout
-    sources.shell sources.words sources.cut_comments sources.opening_comments sources.licenses sources.contents
-    sources.doc_paths sources.past_faults sources.checks_can_fail sources.dependencies
+  set(checks sources.shell sources.checks_can_fail sources.guards_are_seen sources.rules_are_seen sources.dependencies sources.guards
+    sources.includes sources.terminal sources.library_types sources.co_await sources.layout sources.words sources.cut_comments
+    sources.opening_comments sources.licenses sources.contents sources.doc_paths sources.past_faults)
+  dtool_spread_starts(80 ${checks})
+  set_tests_properties(${checks}
     PROPERTIES LABELS sources SKIP_RETURN_CODE 77 TIMEOUT 400)
 endif()
 
@@ -439,7 +453,9 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
     add_test(NAME trainer.${behaviour}
       COMMAND ${PROJECT_SOURCE_DIR}/tests/trainer/${behaviour}.sh $<TARGET_FILE:dtool-trainer>)
     set_tests_properties(trainer.${behaviour} PROPERTIES LABELS trainer SKIP_RETURN_CODE 77 TIMEOUT 300)
+    list(APPEND trainings trainer.${behaviour})
   endforeach()
+  dtool_spread_starts(80 ${trainings})
   set_tests_properties(trainer.killed_fifty_times_it_ends_the_same PROPERTIES TIMEOUT 900 COST 80)
   # PyTorch is 4.6 GB, which nobody expects of tests/run at home.
   add_test(NAME trainer.is_built_for_gpus WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
@@ -618,7 +634,9 @@ if(DTOOL_TESTS)
     add_test(NAME behaviour.${behaviour} COMMAND ${PROJECT_SOURCE_DIR}/tests/behaviour/${behaviour}.sh)
     set_tests_properties(behaviour.${behaviour} PROPERTIES LABELS "behaviour;lab" SKIP_RETURN_CODE 77 TIMEOUT 180
       ENVIRONMENT "DTOOL=$<TARGET_FILE:dtool>;DTOOL_TRAINER=${trainer}")
+    list(APPEND stories behaviour.${behaviour})
   endforeach()
+  dtool_spread_starts(58 ${stories})
   # Slow ones begin first (COST: about their seconds), so that none is left alone at the end. Most of them wait: for rounds of a
   # scheduler, and for the minute after which a machine that is silent counts as lost.
   set(slow

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -200,6 +201,31 @@ TEST_F(MergingTest, AnswersOnceAllThatWasWrittenIsThere) {
   say(0);
   EXPECT_TRUE(ends());
   EXPECT_FALSE(answers()) << "once for each question";
+}
+
+TEST_F(MergingTest, DoesNotAnswerBeforeTheLastLineIsThere) {
+  constexpr std::size_t kLines = 20'000;
+  std::string text;
+  for (std::size_t i = 0; i < kLines; ++i) text += std::string(99, 'x') + "\n";
+  write(0, text);
+  // What it writes lies in a pipe, which takes no more until somebody reads.
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+  const Descriptor reading(ends[0]);
+  first_words_ = {kSettle};
+  start({0}, Descriptor(ends[1]));
+  std::size_t merged = 0;
+  while (merged < kLines * 104) {
+    pollfd answered{channel_.get(), POLLIN, 0};
+    if (::poll(&answered, 1, 0) == 1) break;
+    const auto bytes = read_some(reading.get());
+    ASSERT_TRUE(bytes);
+    merged += bytes->size();
+  }
+  int more = 0;
+  ::ioctl(reading.get(), FIONREAD, &more);
+  EXPECT_EQ(merged + static_cast<std::size_t>(more), kLines * 104);
+  EXPECT_TRUE(answers());
 }
 
 TEST_F(MergingTest, ARankWithoutAFileIsNotWaitedFor) {

@@ -252,6 +252,16 @@ class StartedRank : public testing::Test {
     return comes([&] { return folder.read("heard") == text; });
   }
 
+  /// The child that is no program: it hears words, or merges the ranks' lines. -1: there is none.
+  pid_t helper() const {
+    const std::string name = find_process(rank)->name;
+    const auto all = read_processes();
+    const auto found = std::ranges::find_if(all, [&](const Process& each) {
+      return each.parent == rank && each.name == name && !each.is_dead();
+    });
+    return found == all.end() ? -1 : found->pid;
+  }
+
   const tests::TemporaryFolder folder;
   const std::filesystem::path state = folder.path() / "machine3";
   pid_t rank = -1;
@@ -287,9 +297,22 @@ TEST_F(StartedRank, OfASupervisedMachineHasAPlaceForItsLastWords) {
   EXPECT_EQ(folder.read("machine3.log"), "r5: out\n");
 }
 
+TEST_F(StartedRank, ReplacesAMergingProcessThatWasKilledWhileTheProgramGoesOn) {
+  start_on_machine("until [ -e go_on ]; do sleep 0.02; done\necho out\n" + std::string(kHear), "2");
+  ASSERT_TRUE(comes([&] { return helper() > 0; }));
+  const pid_t first = helper();
+  ::kill(first, SIGKILL);
+  EXPECT_TRUE(comes([&] { return helper() > 0 && helper() != first; }));
+  folder.write("go_on", "");
+  EXPECT_TRUE(comes([&] { return folder.read("machine3.log") == "r5: out\n"; }));
+  folder.write("end", "");
+  EXPECT_EQ(end(), 0);
+}
+
 TEST_F(StartedRank, HandsTermOnOnceAndUsr1EachTime) {
   start_on_machine(kHear + std::string("exit 3\n"));
   ASSERT_TRUE(comes([&] { return is_there("ready"); }));
+  write_all(words.get(), "TERM\nUSR1\n");  // which are a job's alone
   ::kill(rank, SIGUSR1);
   EXPECT_TRUE(hears("USR1\n"));
   EXPECT_FALSE(is_there("machine3/ranks/2.1.told"));
@@ -381,23 +404,15 @@ TEST_F(StartedRank, OfAJobTakesUsr2ForItsEnd) {
 TEST_F(StartedRank, OfAJobHearsWordsAlsoAfterWhatHearsThemWasKilled) {
   start_in_job(kHear + std::string("exit 3\n"), "1,1,1");
   ASSERT_TRUE(comes([&] { return is_there("ready"); }));
-  const auto hearing = [&] {
-    const std::string name = find_process(rank)->name;
-    const auto all = read_processes();
-    const auto found = std::ranges::find_if(all, [&](const Process& each) {
-      return each.parent == rank && each.name == name && !each.is_dead();
-    });
-    return found == all.end() ? -1 : found->pid;
-  };
-  const pid_t first = hearing();
+  const pid_t first = helper();
   ASSERT_GT(first, 0);
   EXPECT_EQ(::getsid(first), first);
   ::kill(first, SIGKILL);
-  EXPECT_TRUE(comes([&] { return hearing() > 0 && hearing() != first; }));
+  EXPECT_TRUE(comes([&] { return helper() > 0 && helper() != first; }));
   write_all(words.get(), "USR1\n");
   EXPECT_TRUE(hears("USR1\n"));
   words = Descriptor();
-  EXPECT_TRUE(comes([&] { return hearing() == -1; }));
+  EXPECT_TRUE(comes([&] { return helper() == -1; }));
   folder.write("end", "");
   EXPECT_EQ(end(), 3);
 }
