@@ -248,7 +248,7 @@ if(DTOOL_TESTS)
     tests/simulation/world.cpp)
   target_link_libraries(simulate_runs PRIVATE dtool_warnings dtool_host dtool_ssh dtool_killfiles dtool_cli)
   add_test(NAME simulation.runs_keep_their_promises COMMAND simulate_runs 1 10000)
-  set_tests_properties(simulation.runs_keep_their_promises PROPERTIES LABELS "unit;fast" TIMEOUT 300)
+  set_tests_properties(simulation.runs_keep_their_promises PROPERTIES LABELS "unit;fast" TIMEOUT 300 COST 60)
 endif()
 
 # ---- tests/fuzz: spoilt input for each parser, the same on every run
