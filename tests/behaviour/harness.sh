@@ -227,7 +227,7 @@ system_root() {
   roots=$(dirname "$DTOOL")/test_roots
   mkdir -p "$roots"
   REPLY=$roots/$1
-  flock "$roots/$1.lock" "$here/../lab.d/make_root" "$1" "$REPLY" >"$work/root.log" 2>&1 || fail "no files of $1: $(tail -n 3 "$work/root.log")"
+  flock "$roots/$1.lock" "$here/../lab.d/make_root" "$1" "$REPLY" >"$work/root.log" 2>&1 || fail "no files of $1: $(grep -E '^(E|W|Err)[:0-9]' "$work/root.log" | tail -n 8)"
 }
 
 # Fails if stdout is anything but one JSON document.
