@@ -208,6 +208,7 @@ if(DTOOL_TESTS)
     tests/unit/sync/host/mark_test.cpp
     tests/unit/sync/host/own_tree_test.cpp
     tests/unit/sync/host/prepare_tree_test.cpp
+    tests/unit/sync/host/package_reader_test.cpp
     tests/unit/sync/host/unpack_test.cpp
     tests/unit/sync/kept_listings_test.cpp
     tests/unit/sync/listing_test.cpp

@@ -6,7 +6,6 @@
 #endif
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <utility>
 
@@ -28,20 +27,20 @@ PackageReader::PackageReader(FrameInput& input, std::chrono::milliseconds patien
                     [](ZSTD_DCtx* each) { ::ZSTD_freeDCtx(each); }) {
   constexpr int kLargestWindow = 23;  // the launcher's is 2 MiB; a stranger's could be all memory
   if (!key.empty()) cipher_.emplace(key);
-  if (decompressor_ != nullptr)
-    ::ZSTD_DCtx_setParameter(decompressor_.get(), ZSTD_d_windowLogMax, kLargestWindow);
+  if (decompressor_ == nullptr) return;
+  piece_.resize(131'072);
+  ::ZSTD_DCtx_setParameter(decompressor_.get(), ZSTD_d_windowLogMax, kLargestWindow);
 }
 
 void PackageReader::decompress() {
-  static std::array<char, 131'072> piece;
   ZSTD_inBuffer in{bytes_.data(), bytes_.size(), taken_};
-  ZSTD_outBuffer out{piece.data(), piece.size(), 0};
+  ZSTD_outBuffer out{piece_.data(), piece_.size(), 0};
   const std::size_t result = ::ZSTD_decompressStream(decompressor_.get(), &out, &in);
   if (::ZSTD_isError(result) != 0)
     throw BadMessage(std::string("zstd: ") + ::ZSTD_getErrorName(result));
   taken_ = in.pos;
   is_at_end_ = result == 0;
-  frames_.add({piece.data(), out.pos});
+  frames_.add({piece_.data(), out.pos});
 }
 
 #else

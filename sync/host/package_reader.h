@@ -39,6 +39,7 @@ class PackageReader {
   std::chrono::milliseconds patience_;
   std::unique_ptr<ZSTD_DCtx_s, void (*)(ZSTD_DCtx_s*)> decompressor_;
   std::optional<Cipher> cipher_;
+  std::string piece_;      ///< the last decompressed bytes; two threads may read two packages
   std::string bytes_;      ///< received bytes,
   std::size_t taken_ = 0;  ///< and how many of them were taken
   bool is_at_end_ = true;  ///< at the end of the compressed data

@@ -89,8 +89,8 @@ TEST_F(RelayedParcelsTest, GoFromHostToHostAndAreAllThereAfterTheLastReply) {
     EXPECT_EQ(reply.missed, "");
   }
   // Each end waits for those that it serves.
-  end(taker, below_);
-  end(head_, place_);
+  EXPECT_TRUE(end(taker, below_).spoilt.empty());
+  EXPECT_TRUE(end(head_, place_).spoilt.empty());
   for (const std::string folder : {"data", "below"})
     for (int i = 0; i < 5; ++i)
       EXPECT_EQ(scratch_.read(folder + "/file" + std::to_string(i)), content_ + std::to_string(i));
