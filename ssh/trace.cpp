@@ -16,6 +16,7 @@
 #include "ssh/host/messages/check.h"
 #include "ssh/host/messages/copy.h"
 #include "ssh/host/messages/log.h"
+#include "ssh/host/messages/push.h"
 #include "ssh/host/messages/reach.h"
 #include "ssh/host/messages/run.h"
 #include "ssh/host/messages/tree.h"
@@ -118,11 +119,8 @@ std::string describe_known(const host::Frame& frame) {
     DTOOL_DESCRIBE(TreeNews)
     DTOOL_DESCRIBE(TreeReply)
     DTOOL_DESCRIBE(Names)
-    DTOOL_DESCRIBE(PackageEntry)
-    DTOOL_DESCRIBE(PrepareRequest)
-    DTOOL_DESCRIBE(PrepareReply)
-    DTOOL_DESCRIBE(PruneRequest)
-    DTOOL_DESCRIBE(PruneReply)
+    DTOOL_DESCRIBE(PlaceRequest)
+    DTOOL_DESCRIBE(PlaceReply)
     DTOOL_DESCRIBE(FreezeRequest)
     DTOOL_DESCRIBE(FreezeReply)
     DTOOL_DESCRIBE(RemoveRequest)

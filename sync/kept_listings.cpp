@@ -4,6 +4,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "ssh/machine/home_folder.h"
 #include "sync/kept_files.h"
 
 namespace dtool::tree_sync {
@@ -17,8 +18,15 @@ bool is_fingerprint(const std::string& name) {
 
 }  // namespace
 
+fs::path sent_listings() {
+  return fs::path(ssh::home_folder()) / ".dtool" / "sent";
+}
+
 void keep_listing(const Listing& listing, const fs::path& root, const fs::path& folder) {
-  keep_file(folder, listing.fingerprint, root.native() + '\0', *listing.text);
+  try {
+    keep_file(folder, listing.fingerprint, root.native() + '\0', *listing.text);
+  } catch (const fs::filesystem_error&) {
+  }
 }
 
 std::optional<Listing> kept_listing(const std::string& fingerprint, const fs::path& folder) {

@@ -11,18 +11,22 @@
 
 namespace dtool::tree_sync {
 
+/// `~/.dtool/sent`.
+std::filesystem::path sent_listings();
+
 /// Keeps the listing of the tree below `root` in `folder`, under its fingerprint, beside the seven
-/// newest others. Throws std::filesystem::filesystem_error if that fails.
+/// newest others. If that fails, as in a full home, the next push is slower but still correct: it
+/// is not reported.
 void keep_listing(const Listing& listing, const std::filesystem::path& root,
-                  const std::filesystem::path& folder);
+                  const std::filesystem::path& folder = sent_listings());
 
 /// The listing kept under that fingerprint. Nothing if it is missing or damaged.
 std::optional<Listing> kept_listing(const std::string& fingerprint,
-                                    const std::filesystem::path& folder);
+                                    const std::filesystem::path& folder = sent_listings());
 
 /// The fingerprint of the last kept listing of the tree below `root`. Nothing if none was kept, or
 /// if newer ones have displaced it.
 std::optional<std::string> last_kept(const std::filesystem::path& root,
-                                     const std::filesystem::path& folder);
+                                     const std::filesystem::path& folder = sent_listings());
 
 }  // namespace dtool::tree_sync

@@ -65,20 +65,32 @@ std::string digest_of(const std::vector<Entry>& entries) {
   return sha.hex();
 }
 
-/// A file of the one is a folder of the other.
-bool has_as_folder(const std::vector<Entry>& files, const std::vector<Entry>& folders) {
-  return std::ranges::any_of(folders, [&](const Entry& each) {
-    const std::string_view name = each.name.substr(0, each.name.size() - 1);
-    return each.is_folder() && std::ranges::binary_search(files, name, {}, &Entry::name);
-  });
-}
-
 }  // namespace
 
 std::uint64_t Entry::size() const {
   std::uint64_t size = 0;
   if (!is_folder()) std::from_chars(facts.data(), facts.data() + facts.size(), size);
   return size;
+}
+
+host::CopyEntry described(const Entry& entry) {
+  host::CopyEntry described;
+  described.name = entry.name;
+  const char* at = entry.facts.data();
+  const char* const end = at + entry.facts.size();
+  const auto read = [&at, end](auto& number, int base) {
+    at = std::from_chars(at, end, number, base).ptr;
+    if (at != end) ++at;
+  };
+  if (!entry.is_folder()) {
+    read(described.size, 10);
+    read(described.seconds, 10);
+    read(described.nanoseconds, 10);
+    described.nanoseconds /= 10;  // find's fractions have a digit more
+  }
+  read(described.mode, 8);
+  described.target.assign(at, end);
+  return described;
 }
 
 Listing list_tree(const Tree& tree, const std::vector<std::string>& contents) {
@@ -122,12 +134,8 @@ Delta find_delta(const std::vector<Entry>& before, const std::vector<Entry>& now
     if (is_same) continue;
     delta.changed.push_back(entry);
     delta.bytes += entry.size();
-    if (is_known) delta.rewritten += entry.size();
-    if (!is_known && !entry.is_folder()) delta.changes_names = true;
   }
   std::for_each(old, before.end(), remove);
-  if (!delta.removed.empty()) delta.changes_names = true;
-  delta.swaps_kinds = has_as_folder(before, now) || has_as_folder(now, before);
   return delta;
 }
 

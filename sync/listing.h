@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ssh/host/messages/copy.h"
 #include "sync/tree.h"
 
 namespace dtool::tree_sync {
@@ -25,6 +26,9 @@ struct Entry {
   std::uint64_t size() const;  ///< 0 for a folder
   bool operator==(const Entry&) const = default;
 };
+
+/// The same as a host is told it, without its SHA-256.
+host::CopyEntry described(const Entry& entry);
 
 /// A tree at the time when it was listed.
 struct Listing {
@@ -49,9 +53,6 @@ struct Delta {
   std::vector<Entry> changed;             ///< new or different; files and folders; sorted
   std::vector<std::string_view> removed;  ///< files; sorted
   std::uint64_t bytes = 0;                ///< of the changed files
-  std::uint64_t rewritten = 0;            ///< of the changed files that the earlier tree has, too
-  bool changes_names = false;             ///< files were added or removed
-  bool swaps_kinds = false;               ///< a file became a folder, or a folder a file
   bool hides_edits = false;               ///< a file's content changed, but not its size and time
 };
 

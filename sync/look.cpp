@@ -7,7 +7,7 @@
 
 #include "ssh/host/messages/tree.h"
 #include "ssh/machine/random_hex.h"
-#include "sync/push_steps.h"
+#include "sync/replies.h"
 
 namespace dtool::tree_sync {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "ssh/remote.h"
-#include "sync/push.h"
+#include "sync/foreign.h"
 #include "sync/rsync.h"
 
 namespace dtool::tree_sync {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "sync/push.h"
+#include "sync/foreign.h"
 
 namespace dtool::tree_sync {
 

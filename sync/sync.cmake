@@ -14,17 +14,17 @@ add_library(dtool_sync STATIC
   sync/listing.cpp
   sync/open_folder.cpp
   sync/look.cpp
-  sync/package.cpp
   sync/package_writer.cpp
   sync/pull.cpp
-  sync/push.cpp
-  sync/push_course.cpp
-  sync/push_steps.cpp
+  sync/push/guess.cpp
+  sync/push/push.cpp
+  sync/push/push_steps.cpp
   sync/relay/schedule.cpp
   sync/relay/relaying.cpp
   sync/restored_tree.cpp
   sync/rsync.cpp
   sync/staging.cpp
-  sync/tree.cpp)
+  sync/tree.cpp
+  sync/push/tree_list.cpp)
 dtool_join_sources(dtool_sync 12)
 target_link_libraries(dtool_sync PUBLIC dtool_warnings dtool_ssh fmt::fmt)

@@ -202,28 +202,29 @@ if(DTOOL_TESTS)
     tests/unit/sync/copy/parcels_test.cpp
     tests/unit/sync/exclude_test.cpp
     tests/unit/sync/fetched_folder_test.cpp
+    tests/unit/sync/every_kind_test.cpp
     tests/unit/sync/git_files_test.cpp
     tests/unit/sync/host/cipher_test.cpp
     tests/unit/sync/host/inside_test.cpp
     tests/unit/sync/host/mark_test.cpp
     tests/unit/sync/host/own_tree_test.cpp
-    tests/unit/sync/host/prepare_tree_test.cpp
     tests/unit/sync/host/package_reader_test.cpp
-    tests/unit/sync/host/unpack_test.cpp
+    tests/unit/sync/push/host/guess_test.cpp
     tests/unit/sync/kept_listings_test.cpp
     tests/unit/sync/listing_test.cpp
     tests/unit/sync/open_folder_test.cpp
     tests/unit/sync/other_kinds_test.cpp
     tests/unit/sync/look_test.cpp
     tests/unit/sync/pull_test.cpp
-    tests/unit/sync/push_every_way_test.cpp
-    tests/unit/sync/push_faults_test.cpp
-    tests/unit/sync/push_steps_test.cpp
-    tests/unit/sync/push_test.cpp
+    tests/unit/sync/push/push_every_way_test.cpp
+    tests/unit/sync/push/push_faults_test.cpp
+    tests/unit/sync/push/push_steps_test.cpp
+    tests/unit/sync/push/host/place_tree_test.cpp
+    tests/unit/sync/push/push_test.cpp
     tests/unit/sync/relay/host/package_server_test.cpp
     tests/unit/sync/relay/schedule_simulation_test.cpp
     tests/unit/sync/relay/schedule_test.cpp
-    tests/unit/sync/relay_push_test.cpp
+    tests/unit/sync/push/relay_push_test.cpp
     tests/unit/sync/restored_tree_test.cpp
     tests/unit/sync/rsync_test.cpp
     tests/unit/sync/staging_test.cpp

@@ -230,7 +230,7 @@ Copied copy_to_hosts(Console& console, ssh::Remote& remote, tree_sync::CopyList&
     copying.send();
     console.progress("");
   }
-  note_missed(console, remote.hosts(), copying.missed(), "a part of it");
+  note_missed(console, remote.hosts(), copying.missed(), "it");
   constexpr std::size_t kMostTold = 20;
   for (std::size_t i = 0; i < std::min(copying.spoilt().size(), kMostTold); ++i) {
     const auto& [host, name] = copying.spoilt()[i];

@@ -31,12 +31,12 @@
 #include "sync/copy/host/answer_copy.h"
 #include "sync/copy/host/copy_folder.h"
 #include "sync/copy/host/take_parcel.h"
-#include "sync/host/answer_tree.h"
 #include "sync/host/look_at_source.h"
 #include "sync/host/own_tree.h"
-#include "sync/host/prepare_tree.h"
 #include "sync/host/remove_tree.h"
 #include "sync/host/tree_folder.h"
+#include "sync/push/host/answer_tree.h"
+#include "sync/push/host/place_tree.h"
 #include "sync/relay/host/package_server.h"
 
 namespace dtool::host {
@@ -66,18 +66,11 @@ void require_room() {
   require(RLIMIT_STACK, 128U << 10U, "a stack (ulimit -s)");
 }
 
-/// What goes on from one request to the next, of the same command or not.
-struct Going {
-  std::optional<PackageServer> server;
-  ParcelTaker parcels{server};
-};
-
 /// Writes the reply to one request, which may have more of the input. Returns the exit code of the
-/// program.
-int answer(const Frame& frame, FrameInput& input, int output, Going& going) {
+/// program. `parcels` go on from one request to the next, of the same command or not.
+int answer(const Frame& frame, FrameInput& input, int output, ParcelTaker& parcels) {
   const bool goes_on = frame.kind == Kind::begin_of_requests || frame.kind == Kind::parcel_request;
-  if (!goes_on) going.parcels.settle();
-  if (!goes_on && frame.kind != Kind::tree_request) going.server.reset();
+  if (!goes_on) parcels.end();
   const auto reply = [output](const auto& message) {
     write_all(output, to_frame(message));
     return 0;
@@ -110,7 +103,7 @@ int answer(const Frame& frame, FrameInput& input, int output, Going& going) {
     case Kind::log_request:
       return send_log(open<LogRequest>(frame), output);
     case Kind::tree_request:
-      return reply(answer_tree(open<TreeRequest>(frame), input, reply, going.server));
+      return reply(answer_tree(open<TreeRequest>(frame), input));
     case Kind::copy_request: {
       const auto request = open<CopyRequest>(frame);
       reply(answer_copy(request, input));
@@ -118,11 +111,9 @@ int answer(const Frame& frame, FrameInput& input, int output, Going& going) {
       return 0;
     }
     case Kind::parcel_request:
-      return reply(going.parcels.take(open<ParcelRequest>(frame), input, reply));
-    case Kind::prepare_request:
-      return reply(prepare_tree(open<PrepareRequest>(frame), input));
-    case Kind::prune_request:
-      return reply(prune_tree(open<PruneRequest>(frame)));
+      return reply(parcels.take(open<ParcelRequest>(frame), input, reply));
+    case Kind::place_request:
+      return reply(place_tree(open<PlaceRequest>(frame)));
     case Kind::freeze_request:
       return reply(freeze_tree(open<FreezeRequest>(frame), input));
     case Kind::remove_request:
@@ -137,10 +128,10 @@ int answer(const Frame& frame, FrameInput& input, int output, Going& going) {
 
 /// Answers one command's requests, up to their end. Sets its exit code. Whether another command may
 /// follow.
-bool answer_all(FrameInput& input, int output, Going& going, int& exit_code) {
+bool answer_all(FrameInput& input, int output, ParcelTaker& parcels, int& exit_code) {
   std::optional<Frame> frame = input.next();
   for (; frame && frame->kind != Kind::end_of_requests; frame = input.next())
-    exit_code = answer(*frame, input, output, going);
+    exit_code = answer(*frame, input, output, parcels);
   return frame || input.skip_to_end_of_requests();
 }
 
@@ -150,10 +141,10 @@ int serve(int input, int output) {
   write_all(output, kGreeting);
   FrameInput frames(input);
   const std::vector<std::string> first_environment = own_environment();
-  Going going;
+  ParcelTaker parcels;
   int exit_code = 0;
   try {
-    while (answer_all(frames, output, going, exit_code)) {
+    while (answer_all(frames, output, parcels, exit_code)) {
       write_all(output, to_frame(EndOfReplies{exit_code}));
       set_environment(first_environment);  // answers change it for what they start
       exit_code = 0;

@@ -65,7 +65,6 @@ Needs CheckAction::needs(const Settings& settings, const Targets& targets) {
   needs.environment_comes_later = has_sent(needs.environment, needs.code_folders.front());
   needs.trainer = !no_trainer_;
   if (needs.trainer) offer_trainer(needs);
-  needs.sync = true;
   needs.machines = static_cast<int>(targets.hosts.size());
   needs.survey = Survey::yes;
   needs.peer = peer_of(targets);

@@ -79,6 +79,12 @@ void add_machine(Facts& facts, const host::CheckReply& reply) {
 }
 
 /// The program that holds a run's sessions if screen is missing.
+void add_rsync(Facts& facts, const host::CheckReply& reply) {
+  if (!reply.survey->rsync.empty()) return add_text(facts, "rsync", reply.survey->rsync);
+  facts.push_back({"rsync", "no usable rsync: dtool fetch and dtool copy --from need it",
+                   Verdict::warning, install_hint(reply.lacks.package_manager, {"rsync"})});
+}
+
 void add_terminal(Facts& facts, const host::CheckReply& reply) {
   if (!reply.lacks.has_terminal) {
     facts.push_back({"terminal",
@@ -198,7 +204,7 @@ Facts facts_of(const Checked& checked, const Needs& needs, std::size_t machine,
   add_text(facts, "system", survey.system);
   add_text(facts, "bash", survey.bash);
   add_text(facts, "screen", survey.screen);
-  add_text(facts, "rsync", survey.rsync);
+  add_rsync(facts, reply);
   add_terminal(facts, reply);
   add_lacks(facts, checked, "programs");
   add_lacks(facts, checked, "home");

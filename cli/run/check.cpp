@@ -64,7 +64,7 @@ std::string numeric_address(const std::string& name) {
 
 host::CheckRequest make_request(const Needs& needs, std::size_t host) {
   host::CheckRequest request;
-  request.wants = {needs.sync, needs.session};
+  request.wants = {needs.session};
   request.is_survey = needs.survey == Survey::yes;
   if (!needs.run_id.empty()) request.run_folder = killfiles::run_folder(needs.run_id);
   request.code_folder = needs.code_folders[host];

@@ -15,7 +15,7 @@
 #include "ssh/host/messages/check.h"
 #include "ssh/remote.h"
 #include "ssh/script.h"
-#include "sync/push.h"
+#include "sync/push/push.h"
 
 namespace dtool::cli {
 
@@ -39,7 +39,6 @@ struct Needs {
   int machines = 1;             ///< of the run
   bool session = true;          ///< one that survives the end of the login: screen, tmux or setsid
   bool runs_here = true;        ///< false: on nodes behind these hosts
-  bool sync = false;            ///< code is sent there
   std::uint16_t port = 0;       ///< on machine 0; 0: any free port
   std::string peer;             ///< where another machine is, as peer_of() tells it; or empty
   host::VisibleGpus visible_gpus;  ///< what the run's user gave

@@ -86,7 +86,6 @@ Needs needs_of(const PendingRun& run, const Targets& targets) {
   needs.visible_gpus.rocr = find_variable(run.plan.variables, "ROCR_VISIBLE_DEVICES");
   needs.visible_gpus.hip = find_variable(run.plan.variables, kAmdsGpus);
   needs.gpus = run.flags.gpus;
-  needs.sync = run.wants_sync();
   needs.port = run.plan.port;
   needs.peer = peer_of(targets);
   needs.machines = static_cast<int>(run.plan.machines.size());

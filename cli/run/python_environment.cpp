@@ -24,7 +24,7 @@
 #include "ssh/host/protocol.h"
 #include "ssh/host/words.h"
 #include "ssh/host_request.h"
-#include "sync/push_steps.h"
+#include "sync/replies.h"
 
 namespace dtool::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include "cli/console.h"
 #include "cli/run/check.h"
 #include "ssh/remote.h"
-#include "sync/push.h"
+#include "sync/push/push.h"
 
 namespace dtool::cli {
 

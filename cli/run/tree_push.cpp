@@ -52,9 +52,9 @@ void note_missed(Console& console, const std::vector<ssh::Host>& hosts,
   if (indices.empty()) return;
   std::vector<ssh::Host> names;
   for (const std::size_t index : indices) names.push_back(hosts.at(index));
-  console.note(fmt::format("{}: {} was not passed on there as planned, and came another way ({}{})",
-                           fold_hosts_in_short(names), what, told,
-                           reasons.size() > kReasons ? "; …" : ""));
+  console.note(fmt::format(
+      "{}: a part of {} was not passed on there as planned, and came another way ({}{})",
+      fold_hosts_in_short(names), what, told, reasons.size() > kReasons ? "; …" : ""));
 }
 
 std::vector<ssh::HostResult> send_tree(Console& console, ssh::Remote& remote,

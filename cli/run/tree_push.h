@@ -11,7 +11,7 @@
 #include "cli/run/sending_progress.h"
 #include "ssh/host.h"
 #include "ssh/remote.h"
-#include "sync/push.h"
+#include "sync/push/push.h"
 #include "sync/tree.h"
 
 namespace dtool::cli {

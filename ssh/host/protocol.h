@@ -37,11 +37,8 @@ enum class Kind : std::uint16_t {
   tree_reply = 31,
   package_bytes = 32,
   names = 33,
-  package_entry = 34,
-  prepare_request = 35,
-  prepare_reply = 36,
-  prune_request = 37,
-  prune_reply = 38,
+  place_request = 35,
+  place_reply = 36,
   look_request = 39,
   look_reply = 40,
   tree_news = 41,
@@ -85,10 +82,7 @@ constexpr std::uint32_t longest_body(Kind kind) {
     case Kind::host_clock:
     case Kind::reach_reply:
     case Kind::tree_request:
-    case Kind::prepare_request:
-    case Kind::prepare_reply:
-    case Kind::prune_request:
-    case Kind::prune_reply:
+    case Kind::place_request:
     case Kind::look_request:
     case Kind::look_reply:
     case Kind::tree_news:
@@ -106,7 +100,6 @@ constexpr std::uint32_t longest_body(Kind kind) {
     case Kind::end_of_replies:
       return kSentences;
     case Kind::package_bytes:
-    case Kind::package_entry:
     case Kind::copy_entry:
     case Kind::copy_piece:
       return kMebibyte;
@@ -126,6 +119,7 @@ constexpr std::uint32_t longest_body(Kind kind) {
       return 16 * kMebibyte;
     case Kind::status_reply:
     case Kind::copy_reply:
+    case Kind::place_reply:
       return 64 * kMebibyte;
   }
   return 0;

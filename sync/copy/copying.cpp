@@ -11,7 +11,7 @@
 #include "ssh/host_request.h"
 #include "ssh/machine/random_hex.h"
 #include "sync/copy/parcel_run.h"
-#include "sync/push_steps.h"
+#include "sync/replies.h"
 
 namespace dtool::tree_sync {
 namespace {

@@ -14,7 +14,7 @@
 #include "ssh/remote.h"
 #include "sync/copy/copy_list.h"
 #include "sync/copy/parcels.h"
-#include "sync/push.h"
+#include "sync/foreign.h"
 #include "sync/relay/relaying.h"
 
 namespace dtool::tree_sync {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -10,7 +11,7 @@
 #include "ssh/host/messages/copy.h"
 #include "ssh/host/messages/tree.h"
 #include "ssh/host_request.h"
-#include "sync/push_steps.h"
+#include "sync/replies.h"
 
 namespace dtool::tree_sync {
 namespace {
@@ -21,6 +22,12 @@ constexpr std::chrono::milliseconds kAskAgain{20};
 constexpr std::chrono::seconds kServes{20};
 /// A file whose beginning is there already is read here to its end before its checksum can follow.
 constexpr std::uint64_t kSlowestRead = 10'000'000;  // bytes a second
+
+/// How many hosts pass a parcel on to each other, at least.
+std::size_t least_for(Relay relay) {
+  if (relay == Relay::no) return std::numeric_limits<std::size_t>::max();
+  return relay == Relay::yes ? 2 : kRelay;
+}
 
 }  // namespace
 
@@ -33,18 +40,19 @@ std::chrono::milliseconds patience_for(const CopyList& list, const Parcel& parce
 
 ParcelRun::ParcelRun(const CopyList& list, const std::vector<Parcel>& parcels, RunningSums& sums,
                      std::vector<ParcelHost>& hosts, Compression compression, ssh::Events& events,
-                     std::size_t most_kept)
+                     Relay relay, std::size_t most_kept)
     : list_(list),
       parcels_(parcels),
       sums_(sums),
       compression_(compression),
       events_(events),
+      relay_(relay),
       most_kept_(most_kept) {
   for (ParcelHost& each : hosts) slots_[each.host].host = &each;
   for (std::size_t i = 0; i < parcels_.size(); ++i) {
     const std::size_t wanted_by = parcels_[i].hosts.size();
     wanted_by_.push_back(wanted_by);
-    if (wanted_by >= kRelay) relayed_ += parcels_[i].bytes * wanted_by;
+    if (wanted_by >= least_for(relay_)) relayed_ += parcels_[i].bytes * wanted_by;
     for (const std::size_t host : parcels_[i].hosts) {
       slots_.at(host).parcels.push_back(i);
       slots_.at(host).all += parcels_[i].bytes;
@@ -63,7 +71,8 @@ void ParcelRun::run(ssh::Remote& remote) {
   for (auto& [host, slot] : slots_) {
     ssh::HostResult& result = slot.host->result;
     // What next_task has made of a result says more.
-    if (result.failure == ssh::Failure::none && results[i].failure != ssh::Failure::none)
+    const bool is_ours = !slot.is_over || then_ == nullptr;
+    if (is_ours && result.failure == ssh::Failure::none && results[i].failure != ssh::Failure::none)
       result = results[i];
     result.out.clear();
     ++i;
@@ -105,7 +114,7 @@ void ParcelRun::pack(std::size_t place) {
   if (packages_.contains(place)) return;
   const Parcel& parcel = parcels_[place];
   const std::size_t hosts = wanted_by_[place];
-  const bool is_relayed = hosts >= kRelay && relayed_ >= kLeastRelayed;
+  const bool is_relayed = hosts >= least_for(relay_) && relayed_ >= kLeastRelayed;
   packages_.emplace(
       place, pack_parcel(list_, parcel, sums_, compression_, is_relayed ? Seal::yes : Seal::no));
   if (is_relayed)
@@ -123,6 +132,10 @@ std::optional<ssh::NextTask> ParcelRun::go_on(Slot& slot) {
   slot.is_sent = false;
   if (slot.at == slot.parcels.size()) {
     if (slot.parcels.empty()) return std::nullopt;
+    // Who waits may have it from here.
+    const std::size_t last = slot.parcels.back();
+    if (relayings_.contains(last) && schedule_.is_awaited(last))
+      return ssh::NextTask{std::nullopt, kAskAgain};
     slot.is_last = true;
     schedule_.set_serving(slot.host->host, Schedule::Serving::no);
     return ssh::NextTask{empty_task(slot, Last::yes)};
@@ -191,14 +204,10 @@ std::optional<ssh::NextTask> ParcelRun::after_parcel(Slot& slot) {
   const auto reply = reply_in<host::ParcelReply>(result);
   if (reply && slot.has_begun) note_spoilt(slot, reply->spoilt);
   if (Relaying* relaying = relaying_of(slot); relaying != nullptr && slot.is_sent) {
-    host::Unpacked unpacked;
-    if (reply) {
-      unpacked.missed = reply->missed;
-      unpacked.is_spoilt = reply->is_spoilt;
-    }
-    const auto then = reply ? Relaying::Then::serves_on : Relaying::Then::serves_nobody;
-    if (relaying->ended(slot.host->host, unpacked, then) == Relaying::Next::asks_again)
-      return go_on(slot);
+    const auto next = reply ? relaying->ended(slot.host->host, reply->missed, reply->is_spoilt,
+                                              Relaying::Then::serves_on)
+                            : relaying->ended(slot.host->host);
+    if (next == Relaying::Next::asks_again) return go_on(slot);
   }
   if (!reply) return std::nullopt;
   if (reply->holder) {
@@ -215,17 +224,26 @@ std::optional<ssh::NextTask> ParcelRun::after_parcel(Slot& slot) {
   return go_on(slot);
 }
 
+/// The host takes nothing more, and serves nobody.
+std::optional<ssh::NextTask> ParcelRun::end_part(Slot& slot) {
+  schedule_.set_serving(slot.host->host, Schedule::Serving::no);
+  for (; slot.at < slot.parcels.size(); ++slot.at) release(slot.parcels[slot.at]);
+  slot.is_over = true;
+  auto task = first_ ? first_(*slot.host) : std::nullopt;
+  return task ? std::optional(ssh::NextTask{*std::move(task)}) : std::nullopt;
+}
+
 std::optional<ssh::NextTask> ParcelRun::next_task(std::size_t host, const ssh::HostResult& result) {
   Slot& slot = slots_.at(host);
+  if (slot.is_over) return then_->next_task(host, result);
   const bool waits = slot.has_begun && !slot.is_sent && !slot.is_last;
-  if (!waits) slot.host->result = result;
-  auto next = waits && result.failure == ssh::Failure::none ? go_on(slot)
-              : waits                                       ? std::nullopt
-                                                            : after_parcel(slot);
-  if (next) return next;
-  schedule_.set_serving(host, Schedule::Serving::no);
-  for (; slot.at < slot.parcels.size(); ++slot.at) release(slot.parcels[slot.at]);
-  return std::nullopt;
+  const bool has_failed = waits && result.failure != ssh::Failure::none;
+  if (!waits || has_failed) slot.host->result = result;
+  if (has_failed && relaying_of(slot) != nullptr)
+    schedule_.ended(host, slot.parcels[slot.at], Schedule::End::over,
+                    std::chrono::steady_clock::now());  // it waits for none any more
+  auto next = has_failed ? std::nullopt : waits ? go_on(slot) : after_parcel(slot);
+  return next ? next : end_part(slot);
 }
 
 void ParcelRun::tell_progress(const Slot& slot, double fraction) {
@@ -237,6 +255,7 @@ void ParcelRun::tell_progress(const Slot& slot, double fraction) {
 
 void ParcelRun::on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) {
   const Slot& slot = slots_.at(host);
+  if (slot.is_over && then_ != nullptr) return then_->on_output(host, stream, bytes);
   Relaying* relaying = slot.is_sent ? relaying_of(slot) : nullptr;
   if (relaying == nullptr || stream != ssh::Stream::out) return;
   if (const auto received = relaying->heard(host, bytes)) tell_progress(slot, received->fraction());
@@ -244,13 +263,15 @@ void ParcelRun::on_output(std::size_t host, ssh::Stream stream, std::string_view
 
 void ParcelRun::on_progress(std::size_t host, const ssh::Transferred& input) {
   const Slot& slot = slots_.at(host);
-  if (!slot.is_sent) return;
+  if (!slot.is_sent || slot.is_over) return;
   tell_progress(slot, input.fraction());
   if (Relaying* relaying = relaying_of(slot)) relaying->sent(host, input.bytes);
 }
 
-void ParcelRun::on_result(std::size_t host, const ssh::HostResult& /*result*/) {
-  events_.on_result(host, slots_.at(host).host->result);
+void ParcelRun::on_result(std::size_t host, const ssh::HostResult& result) {
+  const Slot& slot = slots_.at(host);
+  if (slot.is_over && then_ != nullptr) return then_->on_result(host, result);
+  events_.on_result(host, slot.host->result);
 }
 
 void ParcelRun::on_interrupt(const std::vector<std::size_t>& running) {

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -42,7 +43,16 @@ class ParcelRun : public ssh::Events {
   /// `parcels` as cut_parcels() orders them. All references must outlive it.
   ParcelRun(const CopyList& list, const std::vector<Parcel>& parcels, RunningSums& sums,
             std::vector<ParcelHost>& hosts, Compression compression, ssh::Events& events,
-            std::size_t most_kept = kMostKept);
+            Relay relay = Relay::where_it_pays, std::size_t most_kept = kMostKept);
+
+  /// What each host does as soon as it has its parcels or has failed, without waiting for others:
+  /// `first` gives the first task, or nothing; `then` hears of this and of later ones, and gives
+  /// those.
+  using First = std::function<std::optional<ssh::Task>(ParcelHost&)>;
+  void set_next(First first, ssh::Events& then) {
+    first_ = std::move(first);
+    then_ = &then;
+  }
 
   /// Takes until all hosts have their parcels or have failed.
   void run(ssh::Remote& remote);
@@ -65,6 +75,7 @@ class ParcelRun : public ssh::Events {
     bool has_begun = false;  ///< the folder is its own
     bool is_sent = false;    ///< the task is about that parcel; else it waits for another host
     bool is_last = false;    ///< the task ends the host's part
+    bool is_over = false;    ///< the host does what comes next
     std::uint64_t all = 0;   ///< bytes of its parcels
     host::RelayPart part = {};
   };
@@ -72,6 +83,7 @@ class ParcelRun : public ssh::Events {
   enum class Last { no, yes };
 
   ssh::Task empty_task(const Slot& slot, Last last) const;
+  std::optional<ssh::NextTask> end_part(Slot& slot);
   std::optional<ssh::NextTask> go_on(Slot& slot);
   std::optional<ssh::NextTask> after_parcel(Slot& slot);
   ssh::Task parcel_task(const Slot& slot);
@@ -88,6 +100,7 @@ class ParcelRun : public ssh::Events {
   RunningSums& sums_;
   Compression compression_;
   ssh::Events& events_;
+  Relay relay_;
   std::size_t most_kept_;
   std::map<std::size_t, Slot> slots_;        ///< by host
   std::vector<std::size_t> wanted_by_;       ///< of each parcel: the hosts still to take it
@@ -97,6 +110,8 @@ class ParcelRun : public ssh::Events {
   PackageServers servers_;
   std::map<std::size_t, Relaying> relayings_;  ///< of those that hosts pass on
   std::vector<Missed> missed_;
+  First first_;
+  ssh::Events* then_ = nullptr;
 };
 
 }  // namespace dtool::tree_sync

@@ -24,6 +24,11 @@ constexpr std::size_t kPiece = 1 << 18U;  // bytes
 constexpr std::size_t kKey = 32;          // bytes
 constexpr std::uint64_t kHeaders = 256;   // bytes of a range beside its content
 
+std::runtime_error changed(const Origin& origin) {
+  return std::runtime_error(
+      fmt::format("{} changed while it was being sent", origin.path().native()));
+}
+
 /// One file of the list while it is read.
 class ListedFile {
  public:
@@ -34,7 +39,7 @@ class ListedFile {
 
   /// Throws std::runtime_error.
   void require_as_listed() const {
-    if (!is_as_seen(fd_.get(), origin_.look)) throw changed();
+    if (!is_as_seen(fd_.get(), origin_.look)) throw changed(origin_);
   }
 
   template <typename Take>
@@ -47,7 +52,7 @@ class ListedFile {
         piece.clear();
         continue;
       }
-      if (count <= 0) throw changed();
+      if (count <= 0) throw changed(origin_);
       piece.resize(static_cast<std::size_t>(count));
       take(at, piece);
     }
@@ -55,11 +60,6 @@ class ListedFile {
   }
 
  private:
-  std::runtime_error changed() const {
-    return std::runtime_error(
-        fmt::format("{} changed while it was being sent", origin_.path().native()));
-  }
-
   const Origin& origin_;
   ssh::OwnedFd fd_;
 };
@@ -129,7 +129,8 @@ ParcelSizes parcel_sizes(std::size_t hosts, std::uint64_t bytes) {
   constexpr std::uint64_t kParts = 8;
   constexpr std::uint64_t kLeast = 4'000'000;
   constexpr std::uint64_t kFirst = 500'000;
-  if (hosts < kRelay || bytes < kLeast) return {};
+  constexpr std::uint64_t kOne = 16'000'000;  // is one parcel
+  if (hosts < kRelay || bytes < kOne) return {};
   return {std::clamp(bytes / kParts, kLeast, kParcel), kFirst};
 }
 
@@ -183,11 +184,11 @@ std::map<std::size_t, std::string> RunningSums::take_finished() {
 }
 
 Package pack_parcel(const CopyList& list, const Parcel& parcel, RunningSums& sums,
-                    Compression compression, Seal seal) {
+                    Compression compression, Seal seal, const std::vector<std::string>& names) {
   Package package;
   package.compression = compression;
   package.bytes = parcel.bytes;
-  package.expected = parcel.bytes + kHeaders * parcel.ranges.size();
+  package.expected = parcel.bytes + kHeaders * (parcel.ranges.size() + names.size());
   package.files = parcel.ranges.size();
   ssh::SharedBytes content;
   if (seal == Seal::yes) {
@@ -197,9 +198,10 @@ Package pack_parcel(const CopyList& list, const Parcel& parcel, RunningSums& sum
       *sum = Sum{bytes, sha256};
     };
   }
-  content.make = [&list, &sums, parcel, compression, key = package.key,
+  content.make = [&list, &sums, parcel, compression, names, key = package.key,
                   expected = package.expected](const ssh::SharedBytes::Write& write) {
     PackageWriter writer(write, compression, key, expected);
+    add_names(writer, names);
     for (const Range& range : parcel.ranges) {
       const host::CopyEntry& entry = list.entries[range.entry];
       host::CopyPiece piece{entry, range.offset, range.bytes};
@@ -213,8 +215,11 @@ Package pack_parcel(const CopyList& list, const Parcel& parcel, RunningSums& sum
           writer.add(host::to_frame(host::Kind::package_bytes, bytes));
         });
       }
-      if (range.offset + range.bytes == entry.size)
-        writer.add(host::to_frame(host::CopySum{sums.finish(range.entry, list)}));
+      if (range.offset + range.bytes != entry.size) continue;
+      const std::string sum = sums.finish(range.entry, list);
+      // A file may have other content than it had, and size and time as before.
+      if (!sum.starts_with(entry.sha256)) throw changed(list.origins[range.entry]);
+      writer.add(host::to_frame(host::CopySum{sum}));
     }
     writer.finish();
   };

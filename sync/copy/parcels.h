@@ -84,10 +84,10 @@ class RunningSums {
       known_;  ///< for a file's end that is sent to another host later
 };
 
-/// The package for a parcel. It fails with the name of a file that is not as it was listed. `list`
-/// and `sums` must outlive it.
+/// The package for a parcel, which begins with `names` if there are any. It fails with the name of
+/// a file that is not as it was listed. `list` and `sums` must outlive it.
 Package pack_parcel(const CopyList& list, const Parcel& parcel, RunningSums& sums,
-                    Compression compression, Seal seal);
+                    Compression compression, Seal seal, const std::vector<std::string>& names = {});
 
 /// The SHA-256 of a file, in hex. Throws std::runtime_error if it cannot be read or is not as it
 /// was listed.

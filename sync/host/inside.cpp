@@ -161,8 +161,10 @@ void Inside::flush(const std::vector<std::string>& files) {
   if (files.size() > kMostOneByOne) return flush_disk_of(folder_path(root_.get()));
   for (const std::string& name : files) {
     const auto file = look(name);
-    if (!file || !S_ISREG(file->st_mode)) continue;
-    const Descriptor opened = open_file(name);
+    if (file && !S_ISREG(file->st_mode)) continue;
+    constexpr int kToRead = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+    const Descriptor opened =
+        file ? open_file(name) : Descriptor(::open(folder_path(nearest()).c_str(), kToRead));
     if (!opened.is_open()) return flush_disk_of(folder_path(root_.get()));  // not readable
     flush_to_disk(opened.get(), name);
   }
@@ -186,7 +188,8 @@ std::vector<std::string> Inside::list(const std::string& folder) {
 
 void Inside::remove_folder(const std::string& name) {
   forget();
-  remove_all(root_.get(), name);
+  const Spot spot = find(name);
+  if (spot.folder != -1) remove_all(spot.folder, spot.name);
 }
 
 }  // namespace dtool::host

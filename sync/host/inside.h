@@ -50,8 +50,12 @@ class Inside {
   /// Deletes files, and the folders that become empty by it. Folders, and names that lead outside,
   /// stay. Returns how many files there were. Throws std::runtime_error.
   std::size_t remove(const std::vector<std::string>& names);
-  /// Waits until these files, of those that are here, are on the disk. Throws std::runtime_error.
+  /// Waits until these files are on the disk, and those that are gone are gone from it. Throws
+  /// std::runtime_error.
   void flush(const std::vector<std::string>& files);
+  /// Folders that their owner may not write into, and could for a move or a deletion, are as they
+  /// were.
+  void take_leave_back();
   /// Sets the mode of `folder` if it is a folder.
   void set_mode(const std::string& folder, mode_t mode);
 
@@ -59,15 +63,13 @@ class Inside {
   std::vector<std::string> list() const;
   /// The names directly in a folder below; none if it is no folder.
   std::vector<std::string> list(const std::string& folder);
-  /// Deletes a folder directly below, with its content, as far as possible. What is mounted there
-  /// stays.
+  /// Deletes a folder below, with its content, as far as possible. What is mounted there stays.
   void remove_folder(const std::string& name);
   /// Closes the open folders below. Call it before others move folders there.
   void forget() { open_.clear(); }
 
  private:
   void let_write(const std::string& name, int folder);
-  void take_leave_back();
 
   struct Open {
     std::string path;

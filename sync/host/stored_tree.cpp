@@ -34,7 +34,7 @@ void remove_old_stored_trees() {
     if (!is_old()) continue;  // used since
     Inside(all).remove_folder(name);
     // Its copy and the list of that go later, and the lock stays: another process may wait for it.
-    for (const char* ending : {".manifest", ".whole", ".stamps", ".coming", ".foreign"})
+    for (const char* ending : {".manifest", ".whole", ".stamps"})
       ::unlink(folder.path_of(ending).c_str());
   }
 }

@@ -135,6 +135,23 @@ std::string made_folder(const std::string& path) {
   return real.data();
 }
 
+std::string made_for(const std::string& tree) {
+  const std::string boot = read_line("/proc/sys/kernel/random/boot_id");
+  return boot.empty() ? "" : tree + " " + boot;
+}
+
+void require_own(const std::string& path, const struct stat& status) {
+  if (S_ISDIR(status.st_mode) && status.st_uid == ::geteuid() &&
+      (status.st_mode & (S_IRWXG | S_IRWXO)) == 0)
+    return;
+  const bool is_others = status.st_uid != ::geteuid();
+  throw Refused(path + (is_others ? " belongs to " + name_of_user(status.st_uid) + " and" : "") +
+                    " is not a folder that dtool made for " + name_of_user(::geteuid()),
+                is_others ? "that user's dtool was sending code there: let it end, or give another "
+                            "--code_path"
+                          : "delete it or have it deleted");
+}
+
 std::string stamp_of(const struct stat& file, const std::string& name) {
   std::string text;
   text.reserve(80 + name.size());
@@ -296,9 +313,7 @@ FileNames TreeFolder::find_edited() {
 }
 
 bool TreeFolder::is_empty() {
-  const auto is_left_over = [](const std::string& name) {
-    return name.starts_with(".~dtool~") || name == ".~tmp~";
-  };
+  const auto is_left_over = [](const std::string& name) { return name.starts_with(".~dtool~"); };
   return manifest_.empty() && std::ranges::all_of(inside_.list(), is_left_over);
 }
 
@@ -313,12 +328,13 @@ void TreeFolder::write_manifest(FileNames names) {
   manifest_ = std::move(names);
 }
 
-void TreeFolder::end_change(const std::string& tree, const FileNames& stamps) {
+void TreeFolder::end_change(const std::string& tree, FileNames names, const FileNames& stamps) {
   const std::unordered_set<std::string_view> known(stamps_.begin(), stamps_.end());
-  FileNames changed;
-  for (std::size_t i = 0; i < manifest_.size() && i < stamps.size(); ++i)
-    if (!known.contains(stamps[i])) changed.push_back(manifest_[i]);
+  FileNames changed = names_without(manifest_, names);  // gone
+  for (std::size_t i = 0; i < names.size() && i < stamps.size(); ++i)
+    if (!known.contains(stamps[i])) changed.push_back(names[i]);
   inside_.flush(changed);
+  if (manifest_ != names) write_manifest(std::move(names));
   std::string text;
   for (const std::string& stamp : stamps) text += stamp;
   if (write_in_place(path_of(".stamps"), text)) write_in_place(path_of(".whole"), tree + "\n");

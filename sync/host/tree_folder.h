@@ -5,7 +5,6 @@
 //   KEY.whole     the fingerprint of the tree that is whole there; empty while there is none
 //   KEY.stamps    what the kernel knew of the files of that tree when they were put there
 //   KEY.lock      the fingerprint of the tree that is being sent
-//   KEY.coming    that fingerprint and the names of that tree's files, each ended by a NUL
 #pragma once
 
 #include <cstdint>
@@ -16,7 +15,7 @@
 #include <vector>
 
 #include "ssh/host/files.h"
-#include "ssh/host/messages/tree.h"
+#include "ssh/host/messages/push.h"
 #include "sync/host/inside.h"
 
 namespace dtool::host {
@@ -46,6 +45,19 @@ void refuse_obstacle(const std::string& path);
 /// The real path of a folder, which is made if it is missing. `path` may begin with `~/`. Throws
 /// Refused.
 std::string made_folder(const std::string& path);
+
+/// In the code folder: what parcels bring lies there until all has come, below the name that it
+/// will have, and beside it the tree's listing.
+inline constexpr const char* kComing = ".~dtool~coming";
+inline constexpr const char* kListing = ".~dtool~listing";
+/// Beside it: for which tree the folder was made, and in which boot. Files of another tree may have
+/// other content and the same size and time; after another boot, files may be there that the power
+/// failed on.
+inline constexpr const char* kMadeFor = ".~dtool~made_for";
+/// What stands in it. Empty if this machine does not tell its boot.
+std::string made_for(const std::string& tree);
+/// Throws Refused if what stands there is not a folder of this user alone.
+void require_own(const std::string& path, const struct stat& status);
 
 /// The beginning of a file with which a push marks the folder that a host is handling.
 inline constexpr std::string_view kMark = ".~dtool~mark";
@@ -99,9 +111,9 @@ class TreeFolder {
     write_in_place(path_of(".whole"), "");
     whole_.clear();
   }
-  /// From here on `tree` counts as whole: first its files reach the disk. `stamps` belong to the
-  /// manifest's files.
-  void end_change(const std::string& tree, const FileNames& stamps);
+  /// From here on `tree` counts as whole, with files of these names: first they reach the disk, and
+  /// what else the manifest has is gone from it. `stamps` belong to the names.
+  void end_change(const std::string& tree, FileNames names, const FileNames& stamps);
 
   void remove_leftovers();
   void remove_marks();

@@ -81,28 +81,19 @@ std::optional<ssh::Transferred> Relaying::heard(std::size_t host, std::string_vi
   return ssh::Transferred{*most, sum ? std::optional(sum->bytes) : std::nullopt};
 }
 
-bool Relaying::is_needed(std::size_t host) const {
-  return schedule_.is_needed(host, parcel_);
-}
-
-void Relaying::leaves(std::size_t host) {
-  schedule_.ended(host, parcel_, Schedule::End::over, std::chrono::steady_clock::now());
-  schedule_.set_serving(host, Schedule::Serving::no);
-}
-
-Relaying::Next Relaying::ended(std::size_t host, const host::Unpacked& unpacked, Then then) {
+Relaying::Next Relaying::ended(std::size_t host, const std::string& missed, bool is_spoilt,
+                               Then then) {
   if (!members_.contains(host)) return Next::is_over;
   const auto now = std::chrono::steady_clock::now();
   // A host cannot miss a package from the launcher.
-  if (unpacked.missed.empty() || !members_.at(host).has_parent) {
+  if (missed.empty() || !members_.at(host).has_parent) {
     const bool serves_on = then == Then::serves_on;
     schedule_.ended(host, parcel_, serves_on ? Schedule::End::serves_on : Schedule::End::over, now);
     return Next::is_over;
   }
   if (then == Then::serves_nobody) schedule_.set_serving(host, Schedule::Serving::unknown);
-  missed_.push_back({host, unpacked.missed});
-  schedule_.ended(host, parcel_, unpacked.is_spoilt ? Schedule::End::spoilt : Schedule::End::missed,
-                  now);
+  missed_.push_back({host, missed});
+  schedule_.ended(host, parcel_, is_spoilt ? Schedule::End::spoilt : Schedule::End::missed, now);
   return Next::asks_again;
 }
 

@@ -19,6 +19,10 @@
 
 namespace dtool::tree_sync {
 
+/// Whether hosts pass on to each other what all of them lack, so that this machine sends it once
+/// and not once per host: never, if it saves more than it costs, or always.
+enum class Relay { no, where_it_pays, yes };
+
 /// A host that was to get the package from another host and did not.
 struct Missed {
   std::size_t host = 0;
@@ -61,13 +65,10 @@ class Relaying {
 
   enum class Next { is_over, asks_again };
   enum class Then { serves_nobody, serves_on };
-  /// The host has the package or has failed, with that result. Then::serves_on: its server goes on.
-  Next ended(std::size_t host, const host::Unpacked& unpacked, Then then = Then::serves_nobody);
-
-  /// Whether others need a host that serves on.
-  bool is_needed(std::size_t host) const;
-  /// It serves no other any more, and waits for none.
-  void leaves(std::size_t host);
+  /// The host has the package, or has failed, or says why another host did not send it: `missed`,
+  /// and whether that one sent wrong bytes. Then::serves_on: its server goes on.
+  Next ended(std::size_t host, const std::string& missed = {}, bool is_spoilt = false,
+             Then then = Then::serves_nobody);
 
   const std::vector<Missed>& missed() const { return missed_; }
 

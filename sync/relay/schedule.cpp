@@ -216,10 +216,9 @@ void Schedule::keep(std::size_t host, std::size_t parcel) {
   kept.pop_front();
 }
 
-bool Schedule::is_needed(std::size_t host, std::size_t parcel) const {
-  return std::ranges::any_of(parts_.at(parcel), [host](const Part& each) {
-    const bool waits = each.has_asked && !each.is_receiving && !each.has_all;
-    return waits || each.parent == host;
+bool Schedule::is_awaited(std::size_t parcel) const {
+  return std::ranges::any_of(parts_.at(parcel), [](const Part& each) {
+    return each.has_asked && !each.is_receiving && !each.has_all;
   });
 }
 

@@ -72,8 +72,8 @@ class Schedule {
   };
   void ended(std::size_t host, std::size_t parcel, End end, Time now);
 
-  /// Whether a host has the parcel from this one, or is to ask again from where it comes.
-  bool is_needed(std::size_t host, std::size_t parcel) const;
+  /// Whether a host is to ask again from where this parcel comes.
+  bool is_awaited(std::size_t parcel) const;
 
   /// No host has or takes the parcel any more: it will be sent with another key.
   void forget(std::size_t parcel);

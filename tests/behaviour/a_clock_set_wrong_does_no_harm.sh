@@ -44,13 +44,13 @@ if [[ -x ${DTOOL_TRAINER:-} ]]; then
 fi
 
 # The launcher's, an hour behind the run before.
-expect_exit 0 env LD_PRELOAD="$library" FAKETIME=-1h "$DTOOL" run --json --runs_on "$DTOOL_LAB_HOSTS" -- sleep "$tag"
+expect_exit 0 env NO_FAKE_STAT=1 LD_PRELOAD="$library" FAKETIME=-1h "$DTOOL" run --json --runs_on "$DTOOL_LAB_HOSTS" -- sleep "$tag"
 run_id=$(json 'd["run_id"]')
 for clock in -1h +30d; do
-  expect_exit 0 env LD_PRELOAD="$library" FAKETIME=$clock "$DTOOL" status "$run_id"
+  expect_exit 0 env NO_FAKE_STAT=1 LD_PRELOAD="$library" FAKETIME=$clock "$DTOOL" status "$run_id"
   expect_output 'running on 3 of 3 machines'
 done
-expect_exit 0 env LD_PRELOAD="$library" FAKETIME=+30d "$DTOOL" kill --yes --delete "$run_id"
+expect_exit 0 env NO_FAKE_STAT=1 LD_PRELOAD="$library" FAKETIME=+30d "$DTOOL" kill --yes --delete "$run_id"
 expect_error 'none is left'
 expect_no_process_with "$run_id"
 expect_equal '' "$(pgrep -fx "sleep $tag" || true)"

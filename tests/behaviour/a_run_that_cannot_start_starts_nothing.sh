@@ -79,11 +79,12 @@ on 1 /usr/bin/python3 -c 'import socket, time; s = socket.socket(); s.bind(("", 
 eventually 10 on 1 bash -c ': </dev/tcp/127.0.0.1/29777'
 refuses '1 of 3' --distributed_ip_and_port "${address[0]}:29777" -- true
 expect_error "^  ${address[0]}: something listens on port 29777 already"
-fault hide h3 rsync
-refuses '1 of 3' -- true
-expect_error "^  ${address[2]}: rsync is not there"
-expect_error "hint: on Debian: dtool command --command 'sudo apt-get install -y rsync' --runs_on ${address[2]}"
-fault unhide h3 rsync
+for host in 1 2 3; do on $host touch activate; done
+fault hide h3 tail
+refuses '1 of 3' --env_activate_path /root/activate -- true
+expect_error "^  ${address[2]}: tail is not there"
+expect_error "hint: on Debian: dtool command --command 'sudo apt-get install -y coreutils' --runs_on ${address[2]}"
+fault unhide h3 tail
 fault cut h2
 began=$(date +%s%N)
 refuses '1 of 3' --connect_timeout 4 -- true

@@ -26,9 +26,10 @@ for host in 1 2 3; do expect_equal 'the code' "$(on $host cat tree/code)"; done
 expect_exit 0 dtool kill --yes --delete
 
 echo 'other code' >code
-fault hide h2 rsync
-expect_exit 2 timeout 60 "$DTOOL" run --runs_on "$DTOOL_LAB_HOSTS" -- bash -c 'cat code; sleep 60'
-expect_error "^  ${address[1]}: rsync is not there"
+for host in 1 2 3; do on $host touch activate; done
+fault hide h2 tail
+expect_exit 2 timeout 60 "$DTOOL" run --env_activate_path /root/activate --runs_on "$DTOOL_LAB_HOSTS" -- bash -c 'cat code; sleep 60'
+expect_error "^  ${address[1]}: tail is not there"
 expect_error 'nothing was started'
 nothing_runs
 for host in 1 2 3; do expect_equal '' "$(on $host bash -c 'ls -A .dtool/runs 2>/dev/null || true')"; done

@@ -149,7 +149,7 @@ eventually 60 over "$id"
 expect_equal 'version 3, attempt 0, module of version 3|version 3, attempt 1, module of version 3' "$(grep '^version' "$log" | paste -sd '|')"
 expect_no_file result
 
-# By rsync, and again, where files were edited.
+# Again, where files were edited.
 for times in 1 2; do
   echo "edited $times" >"$(root 1)/code/sub/module"
   expect_exit 2 dtool run --follow --runs_on "${address[0]}" -- cat sub/module

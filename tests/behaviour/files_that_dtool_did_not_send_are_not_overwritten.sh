@@ -49,7 +49,7 @@ for host in 1 2; do
 done
 expect_equal mine "$(<"$(there 1)/other")"
 
-# Later: a program wrote a file, and the tree comes to have one of that name. By a package, and by rsync where another file was touched.
+# Later: a program wrote a file, and the tree comes to have one of that name. Also where another file was touched.
 echo result >"$(there 1)/new"
 echo code >new
 refuses
@@ -79,7 +79,7 @@ echo three >sub/file
 touch -d '2001-02-03 04:05:06.123456789' sub/file
 takes
 
-# The same size and time, other content: edited here, by a package and by rsync, and there.
+# The same size and time, other content: edited here, where it comes with the question and by parcels, and there.
 echo THREE >sub/file
 touch -d '2001-02-03 04:05:06.123456789' sub/file
 touch "$(there 2)/same"

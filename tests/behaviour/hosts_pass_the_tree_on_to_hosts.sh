@@ -21,7 +21,13 @@ expect_tree() {
 expect_nothing_left() {
   local host
   for host in {1..8}; do
-    ! compgen -G "$DTOOL_LAB_FOLDER/host$host/root/here/.~dtool~.*" >/dev/null || fail "a package stays on host $host"
+    ! compgen -G "$DTOOL_LAB_FOLDER/host$host/root/here/.~dtool~*" >/dev/null || fail "something stays on host $host"
+    expect_no_server "$host"
+  done
+}
+expect_no_server() {
+  local host
+  for host; do
     ! on "$host" pgrep -x dtool-relay >/dev/null || fail "a process stays on host $host: $(on "$host" pgrep -xa dtool-relay)"
   done
 }
@@ -60,11 +66,17 @@ for other in {1..8}; do sudo_on "$other" ip neigh flush dev eth0 nud permanent; 
 
 # Who passes it on is killed in the middle.
 forget
-size=15000000
+size=20000000
 new_tree
 "$DTOOL" run --relay --runs_on h5,h6,h7,h8 -- true >"$out" 2>"$err" </dev/null &
 launcher=$!
-arrives() { (($(cat "$DTOOL_LAB_FOLDER"/host[5-8]/root/here/.~dtool~.*/package | wc -c) > 4000000)); }
+# On each host.
+arrives() {
+  local host
+  for host in {5..8}; do
+    (($(find "$DTOOL_LAB_FOLDER/host$host/root/here/.~dtool~coming" -path '*/parts/*' -printf '%s+' 2>/dev/null)0 > 3000000)) || return 1
+  done
+}
 eventually 60 arrives
 for host in 5 6 7 8; do on "$host" pkill -KILL -x dtool-relay || true; done
 wait "$launcher" || fail "it failed: $(cat "$err")"
@@ -72,7 +84,7 @@ for host in {5..8}; do cmp data "$DTOOL_LAB_FOLDER/host$host/root/here/data" || 
 expect_error 'came another way .*broke off'
 expect_nothing_left
 
-# The launcher is killed in the middle: all ends by itself, and the old tree stays.
+# The launcher is killed in the middle: all ends by itself, the old tree stays, and the next push goes on from there.
 cp data "$work/old"
 new_tree
 "$DTOOL" run --relay --runs_on h5,h6,h7,h8 -- true >/dev/null 2>&1 </dev/null &
@@ -80,8 +92,13 @@ launcher=$!
 eventually 60 arrives
 kill -KILL "$launcher"
 wait "$launcher" || true
-eventually 60 expect_nothing_left
+eventually 60 expect_no_server {5..8}
 for host in {5..8}; do cmp "$work/old" "$DTOOL_LAB_FOLDER/host$host/root/here/data" || fail "host $host has a broken tree"; done
+before=$(uplink)
+expect_exit 0 dtool run --relay --runs_on h5,h6,h7,h8 -- true
+((($(uplink) - before) < size)) || fail "$(($(uplink) - before)) bytes left the launcher, although some of the $size had come"
+for host in {5..8}; do cmp data "$DTOOL_LAB_FOLDER/host$host/root/here/data" || fail "host $host has another tree"; done
+expect_nothing_left
 
 expect_exit 2 dtool run --relay --no_sync --runs_on h1 -- true
 expect_exit 0 dtool kill --all --yes --delete

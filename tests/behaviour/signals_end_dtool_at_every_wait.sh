@@ -79,22 +79,25 @@ begin_followed() {
 begin_followed
 
 # What meets the waits; each in a folder of its own.
-scenarios=(direct jump local name agent push rsync kept kept_push relay follow lost fetch attach no_greeting program program_push program_asks program_shares refused program_refused)
+scenarios=(direct jump local name agent push mended kept kept_fetch relay follow lost fetch attach no_greeting program program_fetch program_asks program_shares refused program_refused)
 meet_direct() { dtool_at command --runs_on h1 --command 'cat; seq 20000; echo told >&2'; }
 meet_jump() { dtool_at command --runs_on h2,h3 --command 'seq 1000'; }
 meet_local() { dtool_at command --runs_on local --command 'seq 1000'; }
 meet_name() { dtool_at command --connect_timeout 60 --ssh_cmd 'ssh -o HostName=no-such-host.invalid' --runs_on h1 --command true; }
 meet_agent() { dtool_at command --ssh_cmd "ssh -o IdentityFile=$work/none -o IdentitiesOnly=no -o IdentityAgent=$work/agent" --runs_on h1 --command true; }
 meet_push() { dtool_at run --quiet --runs_on h1,h2 --code_path '~'"/push.$BASHPID" -- true; }
-meet_rsync() { needs_rsync "$1" && dtool_at run --quiet --force --runs_on h1 --code_path '~'"/rsync.$1" -- true; }
-needs_rsync() { on h1 mkdir -p "/root/rsync.$1" && on h1 touch "/root/rsync.$1/data"; }
+meet_mended() {
+  on h1 mkdir -p "/root/mended.$1"
+  on h1 touch "/root/mended.$1/data"
+  dtool_at run --quiet --force --runs_on h1 --code_path '~'"/mended.$1" -- true
+}
 in_kept_home() {
   export HOME=$work/kept_home
   # The caller that was interrupted before has cost the session.
   env -u DTOOL_TEST_STALL -u DTOOL_TEST_WAITS "$DTOOL" command --runs_on h1 --command true
 }
 meet_kept() { in_kept_home && dtool_at command --runs_on h1 --command 'seq 1000'; }
-meet_kept_push() { in_kept_home && needs_rsync "kept.$1" && dtool_at run --quiet --force --runs_on h1 --code_path '~'"/rsync.kept.$1" -- true; }
+meet_kept_fetch() { in_kept_home && dtool_at fetch "$fetched" "$work/kept_fetched.$BASHPID"; }
 meet_relay() { cd ../large_tree && dtool_at run --quiet --relay --runs_on h1,h2 --code_path '~'"/relay.$BASHPID" -- true; }
 meet_follow() { dtool_at logs -f "$followed"; }
 meet_lost() {
@@ -105,7 +108,7 @@ meet_fetch() { dtool_at fetch "$fetched" "$work/fetched.$BASHPID"; }
 meet_attach() { at_terminal attach "$followed" --machine 0; }
 meet_no_greeting() { dtool_at command --ssh_cmd "ssh -p $(cat "$work/port") -o HostName=127.0.0.1" --runs_on h1 --command true; }
 meet_program() { dtool_at command --ssh_program ssh --runs_on h1 --command 'cat; seq 20000; echo told >&2'; }
-meet_program_push() { needs_rsync "program.$1" && dtool_at run --quiet --force --ssh_program ssh --runs_on h1 --code_path '~'"/rsync.program.$1" -- true; }
+meet_program_fetch() { dtool_at fetch --ssh_program ssh "$fetched" "$work/program_fetched.$BASHPID"; }
 meet_program_asks() { at_terminal command --ssh_program ssh --ssh_cmd "ssh -o IdentityFile=$work/locked_key -o IdentitiesOnly=yes" --runs_on h1 --command true; }
 meet_program_shares() { at_terminal command --ssh_program ssh --ask once --ssh_cmd "ssh -o IdentityFile=$work/locked_key -o IdentitiesOnly=yes" --runs_on "h1,$log_in_user@h1" --command true; }
 meet_refused() { dtool_at command --runs_on h5 --command true; }
@@ -146,7 +149,7 @@ meet_waits() {
 # - for what has usually ended by then
 excused='^(keeper|offered_session|agent)\.cpp |^process\.cpp .*kLookAgain|^(master|fd_bytes)\.cpp .*For::writable|^master\.cpp .*milliseconds\(10\)'
 excused+='|^exchange\.cpp .*session_\.wait\(deadline_\)|^asker\.cpp .*kAskSlice|^masters\.cpp .*sleep\(pause\)'
-excused+='|^(local|kept)_connection\.cpp .*pumps\.join|^serving_program\.cpp .*writing\.join|^remote_shell\.cpp .*(milliseconds\(20\)|group\.join)'
+excused+='|^(local|kept)_connection\.cpp .*pumps\.join|^serving_program\.cpp .*(writing\.join|started->changed)|^remote_shell\.cpp .*(milliseconds\(20\)|group\.join)'
 # Each as `FILE LINE TEXT`.
 waits_of_sources() {
   (cd "$source_folder" && find ssh -name '*.cpp' ! -path '*/host/*' -exec grep -nHE 'co_await .*([.>](wait|wait_for|sleep|join|repeat)|[ (]wait)\(' {} +) |

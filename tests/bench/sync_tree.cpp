@@ -13,7 +13,7 @@
 
 #include "ssh/fleet.h"
 #include "ssh/host_pattern.h"
-#include "sync/push.h"
+#include "sync/push/push.h"
 #include "sync/tree.h"
 
 namespace dtool {

@@ -12,11 +12,11 @@
 #include "cli/run/listener_trial.h"
 #include "cli/watch/status_answer.h"
 #include "ssh/host/messages/check.h"
+#include "ssh/host/messages/push.h"
 #include "ssh/host/messages/reach.h"
 #include "ssh/host/messages/run.h"
-#include "ssh/host/messages/tree.h"
 #include "ssh/script.h"
-#include "sync/push_steps.h"
+#include "sync/replies.h"
 #include "sync/rsync.h"
 #include "tests/fuzz/mutate.h"
 #include "tests/unit/fake_remote.h"
@@ -46,16 +46,17 @@ TEST(AnswersFuzz, StepsOfAPushAreReadOrRefused) {
   host::TreeReply shared;
   shared.holder = 3;
   host::TreeReply foreign;
-  foreign.unpacked = host::Unpacked{false, 0, "", 12, {"a"}, "~/here", {}};
-  const std::string news = host::to_frame(host::TreeNews{true, "10.0.0.7", 22001, 0});
+  foreign.placed.emplace();
+  foreign.placed->foreign = 12;
+  foreign.placed->first = {"a"};
+  host::PlaceReply placed;
+  placed.lacks = {{3, 4}};
   fuzz::Mutator mutator(
-      {host::to_frame(known), news + host::to_frame(shared), host::to_frame(foreign),
-       host::to_frame(host::PrepareReply{"/l", ""}), host::to_frame(host::PruneReply{3}),
-       host::to_frame(host::Fault{"cannot write", "free some space"})},
+      {host::to_frame(known), host::to_frame(shared), host::to_frame(foreign),
+       host::to_frame(placed), host::to_frame(host::Fault{"cannot write", "free some space"})},
       kTokens);
   int asked = 0;
-  int prepared = 0;
-  int pruned = 0;
+  int placed_or_not = 0;
   fuzz::feed(mutator, 4000, [&](const std::string& text) {
     const auto read = [&text](auto reader) {
       ssh::HostResult result = result_of(text);
@@ -64,30 +65,11 @@ TEST(AnswersFuzz, StepsOfAPushAreReadOrRefused) {
       EXPECT_TRUE(value || result.exit_code != 0) << text;
       return value.has_value() ? 1 : 0;
     };
-    asked += read(tree_sync::read_tree_reply);
-    prepared += read(tree_sync::reply_in<host::PrepareReply>);
-    pruned += read(tree_sync::reply_in<host::PruneReply>);
+    asked += read(tree_sync::reply_in<host::TreeReply>);
+    placed_or_not += read(tree_sync::reply_in<host::PlaceReply>);
   });
   EXPECT_GT(asked, 50);
-  EXPECT_GT(prepared, 50);
-  EXPECT_GT(pruned, 50);
-}
-
-TEST(AnswersFuzz, RsyncsDifferencesAreCountedWhereverTheyAreCut) {
-  fuzz::Mutator mutator({"<fc.T...... a\n<f+++++++++ b c\ncL+++++++++ d\n.f..t...... e\n"},
-                        {"<fc.T...... ", "\n", "<", "+", " ", "c", "\\#033"});
-  std::size_t found = 0;
-  fuzz::feed(mutator, 4000, [&](const std::string& text) {
-    tree_sync::Differences whole;
-    whole.add(text);
-    tree_sync::Differences cut;
-    for (const char each : text) cut.add(std::string_view(&each, 1));
-    EXPECT_EQ(whole.count(), cut.count()) << text;
-    EXPECT_EQ(whole.first(), cut.first()) << text;
-    EXPECT_LE(whole.first().size(), 10U);
-    found += whole.count();
-  });
-  EXPECT_GT(found, 1000U);
+  EXPECT_GT(placed_or_not, 50);
 }
 
 TEST(AnswersFuzz, AStatusIsOneAnyoneCanPrint) {

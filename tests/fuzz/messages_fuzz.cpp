@@ -10,6 +10,7 @@
 #include "ssh/host/messages/check.h"
 #include "ssh/host/messages/copy.h"
 #include "ssh/host/messages/log.h"
+#include "ssh/host/messages/push.h"
 #include "ssh/host/messages/reach.h"
 #include "ssh/host/messages/run.h"
 #include "ssh/host/messages/tree.h"
@@ -110,11 +111,10 @@ TEST(MessagesFuzz, EachIsReadAsItWasWrittenOrRefused) {
                   StatusReply, LogRequest, LogBegin, LogBytes, SelectedLines, RanksOfLog, LogBreak,
                   LogEnd, StillHere, CheckRequest, CheckReply, PythonRequest, PythonReply,
                   ReadyRequest, ReadyReply, ListenRequest, ListenReply, ReachRequest, HostClock,
-                  ReachReply, TreeRequest, TreeNews, TreeReply, Names, PackageEntry, PrepareRequest,
-                  PrepareReply, PruneRequest, PruneReply, LookRequest, LookReply, FreezeRequest,
-                  FreezeReply, RemoveRequest, RemoveReply, CopyRequest, CopyReply, CopyEntry,
-                  CopyPiece, CopySum, ParcelRequest, ParcelReply, BeginOfRequests, EndOfRequests,
-                  EndOfReplies>();
+                  ReachReply, TreeRequest, TreeNews, TreeReply, Names, PlaceRequest, PlaceReply,
+                  LookRequest, LookReply, FreezeRequest, FreezeReply, RemoveRequest, RemoveReply,
+                  CopyRequest, CopyReply, CopyEntry, CopyPiece, CopySum, ParcelRequest, ParcelReply,
+                  BeginOfRequests, EndOfRequests, EndOfReplies>();
   for (int kind = 0; kind < 1000; ++kind) {
     const bool exists = longest_body(static_cast<Kind>(kind)) > 0;
     const bool is_bytes_alone = kind == static_cast<int>(Kind::package_bytes);

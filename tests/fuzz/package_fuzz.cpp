@@ -10,12 +10,13 @@
 
 #include "ssh/host/files.h"
 #include "ssh/host/messages/copy.h"
-#include "ssh/host/messages/tree.h"
+#include "ssh/host/messages/push.h"
 #include "ssh/host/sha256.h"
 #include "sync/copy/host/answer_copy.h"
 #include "sync/copy/host/take_parcel.h"
-#include "sync/host/answer_tree.h"
+#include "sync/host/tree_folder.h"
 #include "sync/package_writer.h"
+#include "sync/push/host/answer_tree.h"
 #include "tests/fuzz/mutate.h"
 #include "tests/unit/temporary_folder.h"
 
@@ -25,22 +26,35 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::string_literals;
 
-host::PackageEntry entry(const std::string& name, const std::string& content,
-                         const std::string& target = "") {
-  host::PackageEntry made;
+host::CopyEntry entry(const std::string& name, const std::string& content,
+                      const std::string& target = "") {
+  host::CopyEntry made;
   made.name = name;
   made.mode = 0640;
   made.seconds = 1'000'000'000;
   made.target = target;
   made.size = content.size();
-  made.content.text = content;
   return made;
 }
 
-std::string frames_of(const std::vector<host::PackageEntry>& entries) {
-  std::string frames = host::to_frame(host::Names{{"gone", "sub/gone"}});
-  for (const auto& each : entries) frames += host::to_frame(each);
-  return frames;
+/// A file in two pieces, and its checksum.
+std::string pieces_of(const std::string& name, const std::string& content) {
+  const host::CopyEntry made = entry(name, content);
+  const std::size_t half = content.size() / 2;
+  return host::to_frame(host::CopyPiece{made, 0, half}) +
+         host::to_frame(host::Kind::package_bytes, content.substr(0, half)) +
+         host::to_frame(host::CopyPiece{made, half, content.size() - half}) +
+         host::to_frame(host::Kind::package_bytes, content.substr(half)) +
+         host::to_frame(host::CopySum{host::to_hex(host::sha256(content))});
+}
+
+/// A link, or a folder.
+std::string piece_of(const std::string& name, const std::string& target = "") {
+  return host::to_frame(host::CopyPiece{entry(name, "", target), 0, 0});
+}
+
+std::string change_of(const std::string& pieces) {
+  return host::to_frame(host::Names{{"gone", "sub/gone"}}) + pieces;
 }
 
 std::string compressed(const std::string& frames) {
@@ -63,18 +77,18 @@ class PackageFuzz : public testing::Test {
     host::FrameInput frames(input.get());
     host::TreeRequest request;
     request.folder = "~/code";
+    request.aside = host::kComing;
     request.tree = "a tree";
     request.has_package = true;
     request.is_compressed = true;
-    const auto reply = host::answer_tree(
-        request, frames, [](const host::TreeNews&) {}, server_);
-    const bool is_whole = reply.unpacked && reply.unpacked->is_whole;
-    const bool is_refused = reply.unpacked && !reply.unpacked->broken.empty();
-    EXPECT_NE(is_whole, is_refused);
+    const auto reply = host::answer_tree(request, frames);
+    const bool is_whole = reply.placed && reply.placed->is_whole;
     if (!is_whole) {
-      const auto names = host::list_folder(folder_.path() / "code");
-      EXPECT_TRUE(names.empty()) << testing::PrintToString(names)
-                                 << (reply.unpacked ? reply.unpacked->broken : "");
+      // Where it will come another way.
+      const auto names = host::list_folder(folder_.path() / "code/.~dtool~coming");
+      EXPECT_EQ(host::list_folder(folder_.path() / "code").size(), 1U);
+      EXPECT_EQ(names, std::vector<std::string>{".~dtool~made_for"})
+          << testing::PrintToString(names);
     }
     EXPECT_EQ(folder_.read("precious"), "precious");
     const auto left = fs::directory_iterator(folder_.path());
@@ -82,15 +96,15 @@ class PackageFuzz : public testing::Test {
     return is_whole;
   }
 
-  std::optional<host::PackageServer> server_;
   tests::TemporaryFolder folder_;
   tests::TemporaryVariable home_{"HOME", folder_.path()};
   const fs::path precious_ = folder_.write("precious", "precious");
 };
 
 TEST_F(PackageFuzz, EntriesAreTakenOrRefused) {
-  const std::string folders = frames_of({entry("a", "A"), entry("sub/", ""), entry("sub/b", "B")});
-  const std::string links = frames_of({entry("a", "", "../precious"), entry("b/c", "C")});
+  const std::string folders =
+      change_of(pieces_of("a", "A") + piece_of("sub/") + pieces_of("sub/b", "B"));
+  const std::string links = change_of(piece_of("a", "../precious") + pieces_of("b/c", "C"));
   fuzz::Mutator mutator({folders, links},
                         {"../precious", "..", "/", "a", "sub/", "\0"s, "\xff"s, "\1\0\0\0"s,
                          host::to_frame(host::Kind::package_bytes, "xy"), folders, links});
@@ -100,8 +114,8 @@ TEST_F(PackageFuzz, EntriesAreTakenOrRefused) {
 }
 
 TEST_F(PackageFuzz, BytesAreAPackageOrRefused) {
-  const std::string whole = compressed(frames_of({entry("a", "A"), entry("b", "B")}));
-  const std::string large = compressed(frames_of({entry("a", std::string(200'000, 'x'))}));
+  const std::string whole = compressed(change_of(pieces_of("a", "A") + pieces_of("b", "B")));
+  const std::string large = compressed(change_of(pieces_of("a", std::string(200'000, 'x'))));
   fuzz::Mutator mutator({whole, large}, {"\0"s, "\xff"s, "\x28\xb5\x2f\xfd"s, "\0\0\0\0\x20\0"s,
                                          whole, host::to_frame(host::Kind::package_bytes, "")});
   int taken = 0;
@@ -109,31 +123,9 @@ TEST_F(PackageFuzz, BytesAreAPackageOrRefused) {
   EXPECT_GT(taken, 20);
 }
 
-host::CopyEntry copied(const std::string& name, const std::string& content) {
-  host::CopyEntry made;
-  made.name = name;
-  made.mode = 0640;
-  made.size = content.size();
-  return made;
-}
-
-/// A file in two pieces, and its checksum.
-std::string pieces_of(const std::string& name, const std::string& content) {
-  const host::CopyEntry entry = copied(name, content);
-  const std::size_t half = content.size() / 2;
-  return host::to_frame(host::CopyPiece{entry, 0, half}) +
-         host::to_frame(host::Kind::package_bytes, content.substr(0, half)) +
-         host::to_frame(host::CopyPiece{entry, half, content.size() - half}) +
-         host::to_frame(host::Kind::package_bytes, content.substr(half)) +
-         host::to_frame(host::CopySum{host::to_hex(host::sha256(content))});
-}
-
 TEST_F(PackageFuzz, ParcelsAreTakenOrRefused) {
-  host::CopyEntry link = copied("link", "");
-  link.target = "../precious";
   const std::string whole = pieces_of("a", "some content") + pieces_of("sub/b", "more") +
-                            host::to_frame(host::CopyPiece{copied("sub/c/", ""), 0, 0}) +
-                            host::to_frame(host::CopyPiece{link, 0, 0});
+                            piece_of("sub/c/") + piece_of("link", "../precious");
   fuzz::Mutator mutator({whole, pieces_of("link/x", "xy")},
                         {"../precious", "..", "/", "a", "sub/", "\0"s, "\xff"s, "\1\0\0\0"s,
                          host::to_frame(host::Kind::package_bytes, "xy"), whole});
@@ -147,7 +139,7 @@ TEST_F(PackageFuzz, ParcelsAreTakenOrRefused) {
     try {
       const host::CopyPlace place{"~/data", "copy", 1, 0, "here", ""};
       const auto tell = [](const host::TreeNews&) {};
-      host::ParcelTaker(server_).take({place, true, 1000, {}}, frames, tell);
+      host::ParcelTaker().take({place, true, 1000, {}}, frames, tell);
       ++taken;
     } catch (const std::runtime_error&) {
     }
@@ -163,8 +155,8 @@ TEST_F(PackageFuzz, ParcelsAreTakenOrRefused) {
 }
 
 TEST_F(PackageFuzz, ListingsOfACopyAreReadOrRefused) {
-  const std::string whole = host::to_frame(copied("a", "A")) + host::to_frame(copied("sub/", "")) +
-                            host::to_frame(copied("sub/b", "B"));
+  const std::string whole = host::to_frame(entry("a", "A")) + host::to_frame(entry("sub/", "")) +
+                            host::to_frame(entry("sub/b", "B"));
   fuzz::Mutator mutator({whole}, {"../precious", "..", "/", "\0"s, "\xff"s, "\1\0\0\0"s, whole});
   int taken = 0;
   fuzz::feed(mutator, 600, [&](const std::string& sent) {

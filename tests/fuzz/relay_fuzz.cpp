@@ -18,9 +18,9 @@
 #include "ssh/job/screen_job.h"
 #include "ssh/program/master_protocol.h"
 #include "ssh/session/login_output.h"
-#include "sync/push.h"
-#include "sync/push_steps.h"
+#include "sync/push/push.h"
 #include "sync/relay/relaying.h"
+#include "sync/replies.h"
 #include "sync/rsync.h"
 #include "tests/fuzz/mutate.h"
 
@@ -39,12 +39,10 @@ std::string news(bool listens, const std::string& address, std::uint16_t port,
   return host::to_frame(host::TreeNews{listens, address, port, bytes});
 }
 
-host::Unpacked ending(std::mt19937& random) {
-  host::Unpacked unpacked;
-  unpacked.is_whole = random() % 3 == 0;
-  if (random() % 2 == 0) unpacked.missed = "h2 broke off";
-  unpacked.is_spoilt = random() % 2 == 0;
-  return unpacked;
+tree_sync::Relaying::Next end_somehow(tree_sync::Relaying& relaying, std::size_t host,
+                                      std::mt19937& random) {
+  const std::string missed = random() % 2 == 0 ? "h2 broke off" : "";
+  return relaying.ended(host, missed, random() % 2 == 0);
 }
 
 TEST(RelayFuzz, AHostIsToldAnAddressAndAPortAndNoneWaitsForEver) {
@@ -86,7 +84,7 @@ TEST(RelayFuzz, AHostIsToldAnAddressAndAPortAndNoneWaitsForEver) {
         const std::size_t cut = random() % (text.size() + 1);
         relaying.heard(host, std::string_view(text).substr(0, cut));
         relaying.heard(host, std::string_view(text).substr(cut));
-      } else if (relaying.ended(host, ending(random)) == tree_sync::Relaying::Next::asks_again) {
+      } else if (end_somehow(relaying, host, random) == tree_sync::Relaying::Next::asks_again) {
         has_part[host] = false;
       } else {
         has_part[host] = true;
@@ -95,9 +93,7 @@ TEST(RelayFuzz, AHostIsToldAnAddressAndAPortAndNoneWaitsForEver) {
     // A host that has been failed too often has it from the launcher, whatever the others said.
     for (std::size_t host = 0; host < kHosts; ++host) {
       for (int tries = 0; has_part[host] && tries < 10; ++tries) {
-        host::Unpacked missed;
-        missed.missed = "so";
-        if (relaying.ended(host, missed) == tree_sync::Relaying::Next::is_over) break;
+        if (relaying.ended(host, "so") == tree_sync::Relaying::Next::is_over) break;
         const auto part = relaying.part_for(host);
         if (!part) break;  // another one has begun and may serve
         EXPECT_TRUE(tries < 6 || !part->parent);

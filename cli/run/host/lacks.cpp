@@ -130,14 +130,14 @@ ProgramLacks find_lacks(const Wants& wants, Screen screen, Scripts scripts) {
   for (const char* program : kNeededByScripts) {
     if (scripts == Scripts::some && !is_program(program)) lacks.programs.emplace_back(program);
   }
-  if (wants.sync && !is_program("rsync")) lacks.programs.emplace_back("rsync");
   const bool has_screen = is_program("screen");
   lacks.has_terminal = !wants.session || has_screen || is_program("tmux");
   if (is_program("bash")) lacks.old_bash = find_old_bash();
   if (wants.session && has_screen && screen == Screen::tried)
     lacks.screen_fault = find_screen_fault();
   lacks.lock_fault = find_lock_fault();
-  const bool lacks_any = !lacks.programs.empty() || !lacks.old_bash.empty() || !lacks.has_terminal;
+  const bool lacks_any = !lacks.programs.empty() || !lacks.old_bash.empty() ||
+                         !lacks.has_terminal || !is_program("rsync");
   if (lacks_any)
     lacks.package_manager = find_package_manager(os_release("ID") + " " + os_release("ID_LIKE"));
   return lacks;

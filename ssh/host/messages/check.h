@@ -14,10 +14,9 @@ namespace dtool::host {
 
 /// The programs that a host needs besides the shell.
 struct Wants {
-  bool sync = false;    ///< a code tree is sent there
   bool session = true;  ///< screen or tmux: work continues there after the login ends
 
-  void fields(auto visit) { visit(sync, session); }
+  void fields(auto visit) { visit(session); }
 };
 
 /// What a host lacks.

@@ -19,7 +19,6 @@
 #include "ssh/host/sha256.h"
 #include "ssh/host/strangers.h"
 #include "ssh/host/words.h"
-#include "sync/host/tree_folder.h"
 
 namespace dtool::host {
 namespace {
@@ -27,6 +26,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kWaitForLock{60};
+/// Launchers that send one code tree take turns, parcel by parcel.
+constexpr std::chrono::seconds kWaitForTree{600};
 /// File servers free the locks of a host that is gone after 90 s, as a rule.
 constexpr std::chrono::seconds kWaitForGone{120};
 constexpr std::chrono::seconds kAskAgain{1};
@@ -57,6 +58,7 @@ std::optional<Owner> read_owner(const std::string& path) {
   return owner;
 }
 
+/// Launchers that send code have no names: each may go on with what another one has begun.
 bool is_other(const Owner& owner, const CopyPlace& place) {
   return owner.copy != place.copy && owner.launcher != place.takes_over;
 }
@@ -172,6 +174,26 @@ void note(const std::string& folder) {
   }
 }
 
+/// The name of a code tree's copy begins with the tree's fingerprint.
+std::string_view tree_of(std::string_view copy) {
+  return copy.substr(0, copy.find('.'));
+}
+
+bool is_coming(const std::string& folder) {
+  return std::string_view(folder).substr(folder.rfind('/') + 1).starts_with(kComing);
+}
+
+/// As the question had it made; but the push of another launcher may have ended, and deleted it.
+std::string made_for_tree(const std::string& folder) {
+  const std::string path = made_folder(folder_of(folder)) + folder.substr(folder.rfind('/'));
+  struct stat status {};
+  if ((::mkdir(path.c_str(), S_IRWXU) != 0 && errno != EEXIST) ||
+      ::lstat(path.c_str(), &status) != 0)
+    throw Refused(with_reason("cannot make the folder " + path));
+  require_own(path, status);
+  return path;
+}
+
 }  // namespace
 
 std::string copy_aside() {
@@ -200,11 +222,13 @@ std::string other_owner(const std::string& path, const CopyPlace& place) {
 }
 
 CopyFolder::CopyFolder(const CopyPlace& place)
-    : path_(made_folder(place.folder)),
+    : is_for_tree_(is_coming(place.folder)),
+      path_(is_for_tree_ ? made_for_tree(place.folder) : made_folder(place.folder)),
       inside_(path_),
       turn_(place.copy + " " + std::to_string(place.round)) {
   lock(place);
   if (holder_) return;
+  if (is_for_tree_) inside_ = Inside(path_);  // that of the lock
   take(place);
   if (holder_) return;
   ::unlink(parcel_path().c_str());
@@ -215,13 +239,29 @@ CopyFolder::CopyFolder(const CopyPlace& place)
   parts_.emplace(parts);
 }
 
+CopyFolder::CopyFolder(const std::string& path)
+    : is_for_tree_(true), path_(path), inside_(path), aside_(aside_in(path)) {
+  if (!make_folder(aside_) || !make_folder(aside_ + "/parts"))
+    throw std::runtime_error(with_reason("cannot make the folder " + aside_));
+  parts_.emplace(aside_ + "/parts");
+}
+
+std::unique_ptr<CopyFolder> CopyFolder::alone(const std::string& path) {
+  if (::mkdir(path.c_str(), S_IRWXU) != 0)
+    throw std::runtime_error(with_reason("cannot make the folder " + path));
+  return std::unique_ptr<CopyFolder>(new CopyFolder(path));
+}
+
 /// Whoever may write in the folder can give the name to something else at any moment: what is used
 /// is the folder that was proven to be this user's. False: it is gone again.
 bool CopyFolder::hold_aside() {
   const std::string path = aside_in(path_);
-  if (::mkdir(path.c_str(), S_IRWXU) != 0 && errno != EEXIST)
+  if (is_for_tree_) made_for_tree(path_);  // another push may have ended, and deleted it
+  if (::mkdir(path.c_str(), S_IRWXU) != 0 && errno != EEXIST) {
+    if (is_for_tree_ && errno == ENOENT) return false;
     throw Refused(with_reason("cannot make the folder " + path),
                   "name another folder, or let the user there write into this one");
+  }
   held_ = Descriptor(::open(path.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   aside_ = "/proc/self/fd/" + std::to_string(held_.get());
   if (held_.is_open() && is_ours(aside_ + "/.")) return true;
@@ -248,6 +288,7 @@ bool CopyFolder::is_lock_taken() {
 /// way, in the file itself, since hosts see at once what is in a file that they open.
 void CopyFolder::lock(const CopyPlace& place) {
   const auto begin = Clock::now();
+  const auto patience = is_for_tree_ ? kWaitForTree : kWaitForLock;
   for (;;) {
     if (hold_aside() && is_lock_taken()) return;
     const auto owner = read_owner(owner_in(aside_));
@@ -262,8 +303,7 @@ void CopyFolder::lock(const CopyPlace& place) {
       throw Refused(
           "a host that does not answer any more holds " + lock_in(aside_in(path_)),
           "delete " + aside_in(path_) + ", and copy again: files that are not whole come anew");
-    if (!is_gone && waited > kWaitForLock)
-      throw Refused("another dtool is copying into " + path_, "try again when it has ended");
+    if (!is_gone && waited > patience) throw another_writes();
   }
 }
 
@@ -273,6 +313,7 @@ void CopyFolder::lock(const CopyPlace& place) {
 /// before its next step. Between question and step another host may begin at any rate: what makes
 /// that harmless is that a part is never cut (take_parcel.cpp).
 void CopyFolder::give_way() {
+  if (is_alone()) return;
   const std::scoped_lock alone(asking_);
   const std::chrono::nanoseconds now = time_since_boot();
   if (asked_ && now - *asked_ < kAskAgain) return;
@@ -283,7 +324,10 @@ void CopyFolder::give_way() {
 void CopyFolder::require_own_turn() const {
   const std::string turn = read_line(lock_in(aside_));
   const auto owner = read_owner(owner_in(aside_));
-  const bool is_others = owner && owner->copy + " " + owner->round != turn_;
+  // While the lock is not held, another launcher may take its turn with a code tree.
+  const bool is_own = owner && turn_.starts_with(owner->copy + " ");
+  const bool is_others =
+      owner && (is_own || !is_for_tree_) && owner->copy + " " + owner->round != turn_;
   if (is_others || (!turn.empty() && turn != turn_))
     throw Refused("another host goes on with this copy");
 }
@@ -294,18 +338,37 @@ void CopyFolder::take(const CopyPlace& place) {
   if (owner) holder_ = other_host(*owner, place);
   if (holder_) return;
   if (owner && is_past(*owner, place)) throw Refused("another host goes on with this copy");
-  if (owner && is_other(*owner, place) && is_recent(path))
-    throw Refused("another dtool is copying into " + path_, "try again when it has ended");
+  if (owner && is_other(*owner, place) && is_recent(path)) throw another_writes();
+  // Another tree's files may lie there.
+  if (is_for_tree_ && owner && tree_of(owner->copy) != tree_of(place.copy) &&
+      !write_in_place(path_ + "/" + kMadeFor, "several\n"))
+    throw Refused(with_reason("cannot write " + path_ + "/" + kMadeFor));
   for (const std::string* word : {&place.copy, &place.launcher})
     if (word->find('\n') != word->npos) throw BadMessage("a copy has no such name");
   write_file(path, place.copy + "\n" + std::to_string(place.round) + "\n" +
                        std::to_string(place.host) + "\n" + place.launcher + "\n");
 }
 
+Refused CopyFolder::another_writes() const {
+  const char* const does = is_for_tree_ ? "sending its code to " : "copying into ";
+  return Refused(std::string("another dtool is ") + does + shown(), "try again when it has ended");
+}
+
 void CopyFolder::finish() {
   parts_.reset();
   remove_aside(inside_, aside_in(path_), lock_);
   if (!exists(aside_in(path_))) ::unlink(note_of(path_).c_str());
+}
+
+void remove_idle_coming(Inside& code, const std::string& path) {
+  const std::string aside = aside_in(path);
+  const Descriptor lock = exists(aside) ? lock_file(lock_in(aside), 0) : Descriptor();
+  if (lock.is_open() || !exists(aside)) remove_coming(code, path);
+}
+
+void remove_coming(Inside& code, const std::string& path) {
+  code.remove_folder(path.substr(path.rfind('/') + 1));
+  ::unlink(note_of(path).c_str());
 }
 
 void remove_given_up_copies() {
@@ -329,8 +392,15 @@ void remove_given_up_copies() {
         if (!lock.is_open() || is_used()) continue;
         Inside inside(folder);
         remove_aside(inside, aside, lock);
+        // All of it came for a code tree (tree_folder.h).
+        if (is_coming(folder)) {
+          Inside code(folder_of(folder));
+          remove_coming(code, folder);
+        }
       }
-      if (is_folder(folder) && !exists(aside)) ::unlink(file.c_str());  // else it is tried again
+      // Where the disk is not there, it is tried again.
+      if (is_folder(is_coming(folder) ? folder_of(folder) : folder) && !exists(aside))
+        ::unlink(file.c_str());
     } catch (const std::exception&) {
       // It is tried again.
     }

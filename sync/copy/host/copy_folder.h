@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -16,6 +17,7 @@
 #include "ssh/host/files.h"
 #include "ssh/host/messages/copy.h"
 #include "sync/host/inside.h"
+#include "sync/host/tree_folder.h"
 
 namespace dtool::host {
 
@@ -36,8 +38,16 @@ class CopyFolder {
   /// Makes the folder if it is missing. Throws Refused if it cannot be made, or if another copy
   /// writes there.
   explicit CopyFolder(const CopyPlace& place);
+  /// For what comes in one request: `path` is a new folder below that of a code tree, which nobody
+  /// else knows.
+  static std::unique_ptr<CopyFolder> alone(const std::string& path);
 
+  bool is_alone() const { return turn_.empty(); }
   const std::string& path() const { return path_; }
+  /// Whether the folder is one to which a code tree is brought before it is put in its place.
+  bool is_for_tree() const { return is_for_tree_; }
+  /// The folder for messages: for one that a code tree is brought to, where it will be.
+  std::string shown() const { return is_for_tree_ ? folder_of(path_) : path_; }
   /// Another host of this copy that writes here: then this one must not.
   std::optional<std::int64_t> holder() const { return holder_; }
   /// To be called before each step, and while it waits or works for long: it asks at most once a
@@ -57,24 +67,32 @@ class CopyFolder {
   void finish();
 
  private:
+  explicit CopyFolder(const std::string& path);
   void lock(const CopyPlace& place);
   bool hold_aside();
   bool is_lock_taken();
   void require_own_turn() const;
+  Refused another_writes() const;
   void take(const CopyPlace& place);
 
+  bool is_for_tree_;
   std::string path_;
   OwnersAlone alone_;
   Inside inside_;
   Descriptor held_;    ///< the folder that lies aside,
   std::string aside_;  ///< and a path to it, whatever bears its name
-  std::string turn_;   ///< the copy and its round
+  std::string turn_;   ///< the copy and its round; empty: it is alone
   Descriptor lock_;
   std::mutex asking_;                              ///< one thread waits, another one works
   std::optional<std::chrono::nanoseconds> asked_;  ///< when give_way() asked last
   std::optional<std::int64_t> holder_;
   std::optional<Inside> parts_;
 };
+
+/// Deletes the folder of that path in a code folder, to which parcels were brought.
+void remove_coming(Inside& code, const std::string& path);
+/// The same unless parcels are taken there.
+void remove_idle_coming(Inside& code, const std::string& path);
 
 /// Deletes what copies that were given up left in folders of this host, if no copy has asked for it
 /// for 30 days. `~/.dtool/copies` tells which folders these are.

@@ -5,7 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <iterator>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -27,9 +30,9 @@ namespace {
 /// The pieces of one parcel on their way to their places.
 class Taking {
  public:
-  /// Adds to `spoilt` the names of files whose SHA-256 is wrong.
-  Taking(CopyFolder& folder, const CopyPlace& place, std::vector<std::string>& spoilt)
-      : folder_(folder), place_(place), spoilt_(spoilt) {}
+  /// Adds to `taken` what comes.
+  Taking(CopyFolder& folder, const CopyPlace& place, Taken& taken)
+      : folder_(folder), place_(place), taken_(taken) {}
 
   void take(PackageReader reader);
 
@@ -39,19 +42,21 @@ class Taking {
   void put(const std::string& part, const CopyEntry& entry);
   void put_beside(const std::string& part, const CopyEntry& entry);
   void open_part();
+  void open_in_place(const Inside::Spot& spot);
+  void drop();
   void hash_what_is_there();
   void write(std::string_view bytes);
   void end_range();
   void end_file(const CopySum& sum);
   void name_whole();
-  std::string path_of(const std::string& name) const { return folder_.path() + "/" + name; }
+  std::string path_of(const std::string& name) const { return folder_.shown() + "/" + name; }
   std::string sum_name() const { return part_ + ".sum"; }
 
   CopyFolder& folder_;
   const CopyPlace& place_;
-  std::vector<std::string>& spoilt_;
+  Taken& taken_;
   CopyPiece piece_;          ///< that comes
-  std::string part_;         ///< name of its file's part
+  std::string part_;         ///< name of its file's part; empty: it is written in its place
   Descriptor file_;          ///< the part; closed: its file is left out
   std::uint64_t left_ = 0;   ///< bytes of the piece that are still to come
   bool awaits_sum_ = false;  ///< of the file whose last piece has come
@@ -63,7 +68,9 @@ class Taking {
 constexpr const char* kGoesOn = "what has come stays; the same command goes on from there";
 
 [[noreturn]] void refuse(const std::string& path) {
-  throw Refused(with_reason(path), kGoesOn);
+  const bool is_full = errno == ENOSPC || errno == EDQUOT;
+  throw Refused(with_reason(path),
+                (is_full ? "free some space there (df -h, df -i); " : "") + std::string(kGoesOn));
 }
 
 /// Part of this copy may come twice.
@@ -157,7 +164,7 @@ void Taking::open_part() {
   struct stat part {};
   if (!file_.is_open() || ::fstat(file_.get(), &part) != 0) refuse(path_of(piece_.entry.name));
   if (!S_ISREG(part.st_mode) || static_cast<std::uint64_t>(part.st_size) < piece_.offset) {
-    spoilt_.push_back(piece_.entry.name);  // its beginning is gone: all of it must come again
+    taken_.spoilt.push_back(piece_.entry.name);  // its beginning is gone: all of it must come again
     file_ = Descriptor();
     return;
   }
@@ -168,6 +175,24 @@ void Taking::open_part() {
   if (::lseek(file_.get(), at, SEEK_SET) != at) refuse(path_of(piece_.entry.name));
 }
 
+/// A code tree's folder is seen by nobody before all of it is there, and a file in it counts once
+/// it has the time that is listed.
+void Taking::open_in_place(const Inside::Spot& spot) {
+  ::unlinkat(spot.folder, spot.name, 0);
+  constexpr int kNew = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+  file_ = Descriptor(::openat(spot.folder, spot.name, kNew, S_IRUSR | S_IWUSR));
+  if (!file_.is_open()) refuse(path_of(piece_.entry.name));
+  part_.clear();
+  sha_ = {};
+}
+
+/// Deletes what has come of the file.
+void Taking::drop() {
+  Inside& folder = part_.empty() ? folder_.inside() : folder_.parts();
+  const Inside::Spot spot = folder.find(part_.empty() ? piece_.entry.name : part_);
+  ::unlinkat(spot.folder, spot.name, 0);
+}
+
 void Taking::begin(CopyPiece piece) {
   piece_ = std::move(piece);
   const CopyEntry& entry = piece_.entry;
@@ -175,6 +200,7 @@ void Taking::begin(CopyPiece piece) {
   const std::string name = is_folder ? entry.name.substr(0, entry.name.size() - 1) : entry.name;
   const Inside::Spot spot = folder_.inside().find(name, Inside::Way::made);
   if (spot.folder == -1) throw BadMessage("no file can be copied to " + path_of(name));
+  if (is_folder || !entry.target.empty()) taken_.entries.push_back(entry);
   if (is_folder) {
     const std::string inner = name + "/file";  // the folder is made on the way to it
     if (folder_.inside().find(inner, Inside::Way::made).folder == -1) refuse(path_of(name));
@@ -183,9 +209,16 @@ void Taking::begin(CopyPiece piece) {
   if (!entry.target.empty()) return make_link(entry);
   if (piece_.offset > entry.size || piece_.bytes > entry.size - piece_.offset)
     throw BadMessage("a piece is not within its file");
-  part_ = part_name(entry);
   folder_.give_way();
-  open_part();
+  constexpr std::uint64_t kSmall =
+      1'000'000;  // of a larger file that breaks off the beginning stays
+  const bool is_all = piece_.offset == 0 && piece_.bytes == entry.size;
+  if (folder_.is_for_tree() && is_all && entry.size < kSmall) {
+    open_in_place(spot);
+  } else {
+    part_ = part_name(entry);
+    open_part();
+  }
   left_ = piece_.bytes;
   awaits_sum_ = piece_.offset + piece_.bytes == entry.size;
   if (left_ == 0) end_range();
@@ -224,33 +257,42 @@ void Taking::end_file(const CopySum& sum) {
   if (!std::exchange(awaits_sum_, false)) throw BadMessage("a checksum belongs to no file");
   const CopyEntry& entry = piece_.entry;
   if (!file_.is_open()) return;
-  const std::string sum_file = sum_name();
-  const Inside::Spot state = folder_.parts().find(sum_file);
-  ::unlinkat(state.folder, state.name, 0);
+  if (!part_.empty()) {
+    const std::string sum_file = sum_name();
+    const Inside::Spot state = folder_.parts().find(sum_file);
+    ::unlinkat(state.folder, state.name, 0);
+  }
   folder_.give_way();
   struct stat part {};
   const bool is_whole = ::fstat(file_.get(), &part) == 0 && part.st_nlink == 1 &&
                         static_cast<std::uint64_t>(part.st_size) == entry.size;
   if (to_hex(sha_.finish()) != sum.sha256 || !is_whole) {
-    const Inside::Spot spot = folder_.parts().find(part_);
-    ::unlinkat(spot.folder, spot.name, 0);
-    spoilt_.push_back(entry.name);
+    drop();
+    taken_.spoilt.push_back(entry.name);
   } else {
     const timespec times[] = {{0, UTIME_OMIT}, {entry.seconds, entry.nanoseconds}};
+    // Some file servers say only at the end that the disk is full.
     if (::fchmod(file_.get(), entry.mode & kPermissions) != 0 ||
-        ::futimens(file_.get(), times) != 0)
+        ::futimens(file_.get(), times) != 0 || ::close(file_.release()) != 0) {
+      const int reason = errno;
+      drop();
+      errno = reason;
       refuse(path_of(entry.name));
-    whole_.emplace_back(part_, entry);
+    }
+    if (!part_.empty()) whole_.emplace_back(part_, entry);
+    taken_.entries.push_back(entry);
+    taken_.entries.back().sha256 = sum.sha256;
   }
   file_ = Descriptor();
 }
 
-/// A file that the power failed on must not have its name: it would count as copied.
+/// A file that the power failed on must not have its name: it would count as copied. A code tree's
+/// reach the disk together, when they are put in their place.
 void Taking::name_whole() {
   FileNames parts;
   for (const auto& [part, entry] : whole_) parts.push_back(part);
   folder_.give_way();
-  folder_.parts().flush(parts);
+  if (!folder_.is_for_tree()) folder_.parts().flush(parts);
   for (const auto& [part, entry] : whole_) put(part, entry);
 }
 
@@ -262,6 +304,8 @@ void Taking::take(PackageReader reader) {
       write(frame->body);
     } else if (frame->kind == Kind::copy_sum) {
       end_file(open<CopySum>(*frame));
+    } else if (frame->kind == Kind::names && folder_.is_alone()) {
+      std::ranges::move(open<Names>(*frame).names, std::back_inserter(taken_.names));
     } else {
       if (awaits_sum_) throw BadMessage("a file has no checksum");
       begin(open<CopyPiece>(*frame));
@@ -272,6 +316,13 @@ void Taking::take(PackageReader reader) {
 }
 
 }  // namespace
+
+Taken take_package(CopyFolder& folder, PackageReader reader) {
+  const CopyPlace place;
+  Taken taken;
+  Taking(folder, place, taken).take(std::move(reader));
+  return taken;
+}
 
 ParcelReply ParcelTaker::take(const ParcelRequest& request, FrameInput& input, const Tell& tell) {
   const bool is_at_work = unpacking_.valid() &&
@@ -306,9 +357,11 @@ ParcelReply ParcelTaker::take_from_launcher(const ParcelRequest& request, FrameI
   }
   ParcelReply reply;
   reply.spoilt = std::exchange(spoilt_, {});
-  Taking(*folder_, request.place, reply.spoilt)
+  Taken taken;
+  Taking(*folder_, request.place, taken)
       .take(PackageReader(input, std::chrono::milliseconds(request.patience_ms),
                           request.is_compressed ? Compressed::yes : Compressed::no));
+  std::ranges::move(taken.spoilt, std::back_inserter(reply.spoilt));
   return reply;
 }
 
@@ -348,13 +401,18 @@ void ParcelTaker::unpack(const ParcelRequest& request, PassedOn& parcel) {
       CopyFolder& folder;
       ~Unlocks() { folder.unlock(); }
     } const unlocks{folder};
-    Names spoilt;
-    Taking(folder, request.place, spoilt)
+    Taken taken;
+    Taking(folder, request.place, taken)
         .take(PackageReader(parcel.content(), std::chrono::milliseconds(request.patience_ms),
                             request.is_compressed ? Compressed::yes : Compressed::no,
                             request.relay->key.text));
-    return spoilt;
+    return taken.spoilt;
   });
+}
+
+void ParcelTaker::end() {
+  settle();
+  server_.reset();
 }
 
 void ParcelTaker::settle() {

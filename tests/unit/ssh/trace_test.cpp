@@ -65,7 +65,7 @@ TEST(Trace, KeepsFilesScriptsAndTokensToItself) {
 TEST(Trace, KeepsKeysOfPackagesToItselfWhateverTheirLength) {
   const std::string key(64, 'a');
   const std::string secret(32, 'b');
-  host::TreeRequest request;
+  host::ParcelRequest request;
   request.relay = host::RelayPart{
       {key}, {secret}, host::RelayPart::Parent{"10.0.0.1", 1, {secret}, 5, std::string(64, 'c')}};
   const std::string said = describe(frame_of(request));

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "sync/copy/copying.h"
-#include "tests/unit/sync/local_push.h"
+#include "tests/unit/sync/push/local_push.h"
 
 namespace dtool::tree_sync {
 namespace {
@@ -98,7 +98,7 @@ class OtherKindsTest : public LocalPushTest {
 
   ssh::HostResult send(How how, Foreign foreign) {
     if (how == How::copy) return copy(foreign);
-    way_ = how == How::rsync ? Way::rsync : Way::package;
+    way_ = how == How::rsync ? Way::parcels : Way::package;
     return push_to("~/code", "tree", foreign);
   }
 

@@ -10,54 +10,6 @@ namespace {
 
 using namespace std::string_literals;
 
-Tree tree_of(std::vector<std::string> files) {
-  Tree tree;
-  tree.root = "/home/ann/my code";
-  tree.files = std::move(files);
-  return tree;
-}
-
-const FolderLock kLock = {"/home/ann/.dtool/trees/it's.lock", "0123"};
-
-bool has(const ssh::LocalProgram& program, const std::string& word) {
-  return std::ranges::find(program.arguments, word) != program.arguments.end();
-}
-
-TEST(Rsync, SendsTheListedFilesOverDtoolsConnection) {
-  const auto program =
-      push_program(tree_of({"a", "b/c"}), "~/code", Link::network, kLock, Same::size_and_time);
-  EXPECT_EQ(program.arguments.front(), "rsync");
-  EXPECT_TRUE(has(program, std::string(ssh::kRemoteShell)));
-  EXPECT_EQ(program.arguments[program.arguments.size() - 2], "/home/ann/my code/");
-  EXPECT_EQ(program.arguments.back(), "dtool:.");
-  EXPECT_EQ(program.input, "/a\0/b/c\0"s);
-}
-
-TEST(Rsync, ANameThatLooksLikeACommentOrAnOptionIsAName) {
-  EXPECT_EQ(
-      push_program(tree_of({"#a", "-rf", ";b"}), "/c", Link::network, kLock, Same::size_and_time)
-          .input,
-      "/#a\0/-rf\0/;b\0"s);
-}
-
-TEST(Rsync, TheFolderAndItsLockAreQuotedForTheLoginShell) {
-  const auto program =
-      push_program(tree_of({"a"}), "~/it's $HOME", Link::network, kLock, Same::size_and_time);
-  const auto remote = std::ranges::find_if(
-      program.arguments, [](const std::string& word) { return word.starts_with("--rsync-path="); });
-  ASSERT_NE(remote, program.arguments.end());
-  EXPECT_TRUE(
-      remote->starts_with("--rsync-path=cd \"$HOME\"/'it'\\''s $HOME' && exec bash --norc -c '"));
-  EXPECT_TRUE(remote->ends_with(" '/home/ann/.dtool/trees/it'\\''s.lock' 0123")) << *remote;
-}
-
-TEST(Rsync, OnlyANetworkIsWorthCompressing) {
-  EXPECT_TRUE(
-      has(push_program(tree_of({"a"}), "/c", Link::network, kLock, Same::size_and_time), "-z"));
-  EXPECT_FALSE(
-      has(push_program(tree_of({"a"}), "/c", Link::local, kLock, Same::size_and_time), "-z"));
-}
-
 TEST(Rsync, TheFiguresAtTheEndAreRead) {
   const Sent sent = read_sent(
       "\r   8 100%\n\nNumber of files: 6 (reg: 4, dir: 2)\n"
@@ -91,78 +43,6 @@ TEST(Rsync, ProgressIsAFractionWhateverIsSaid) {
     const double fraction = ProgressReader().add(said).fraction;
     EXPECT_TRUE(fraction >= 0 && fraction <= 1) << said << " " << fraction;
   }
-}
-
-ssh::HostResult rsync_failed(int exit_code, const std::string& err) {
-  ssh::HostResult result;
-  result.exit_code = exit_code;
-  result.err = err;
-  explain(result);
-  return result;
-}
-
-TEST(Rsync, AFullDiskIsNamedAndNotWhatFollowsFromIt) {
-  const auto result =
-      rsync_failed(11,
-                   "rsync: [receiver] write failed on \"/d/a\": No space left on device (28)\n"
-                   "rsync error: error in file IO (code 11) at receiver.c(380) [receiver=3.2.7]\n"
-                   "rsync: connection unexpectedly closed (28 bytes received so far) [sender]\n"
-                   "rsync: [sender] write error: Broken pipe (32)\n");
-  EXPECT_EQ(result.error,
-            "rsync failed with exit code 11: [receiver] write failed on \"/d/a\": No space left on "
-            "device (28)");
-  EXPECT_EQ(
-      result.hint,
-      "free some space there; if df -h shows enough, df -i shows that its inodes are used up");
-}
-
-TEST(Rsync, AnRsyncThatPrintsSomethingElseIsExplained) {
-  const auto result = rsync_failed(
-      2,
-      "protocol version mismatch -- is your shell clean?\n"
-      "(see the rsync manpage for an explanation)\n"
-      "rsync error: protocol incompatibility (code 2) at compat.c(622) [sender=3.2.7]\n");
-  EXPECT_NE(result.error.find("is your shell clean?"), std::string::npos) << result.error;
-  EXPECT_NE(result.hint.find("type rsync"), std::string::npos) << result.hint;
-}
-
-TEST(Rsync, AMissingRsyncHasItsHint) {
-  const auto result =
-      rsync_failed(127,
-                   "bash: line 1: exec: rsync: not found\n"
-                   "rsync: connection unexpectedly closed (0 bytes received so far) "
-                   "[sender]\nrsync error: remote command not found (code 127)\n");
-  EXPECT_NE(result.error.find("exec: rsync: not found"), std::string::npos) << result.error;
-  EXPECT_EQ(result.hint, "apt-get install rsync");
-}
-
-TEST(Rsync, AFolderInTheWayIsExplained) {
-  const auto result = rsync_failed(
-      23,
-      "could not make way for new regular file: d/x\n"
-      "rsync error: some files/attrs were not transferred (see previous errors) (code 23)\n");
-  EXPECT_NE(result.error.find("could not make way for new regular file: d/x"), std::string::npos);
-  EXPECT_NE(result.hint.find("did not send"), std::string::npos);
-}
-
-TEST(Rsync, WithoutWordsTheExitCodeIsNamed) {
-  EXPECT_EQ(rsync_failed(20, "").error, "rsync failed with exit code 20");
-}
-
-TEST(Rsync, SuccessAndAHostsOwnFailureStayAsTheyAre) {
-  EXPECT_EQ(rsync_failed(0, "rsync: something").error, "");
-  ssh::HostResult lost;
-  lost.failure = ssh::Failure::connection_lost;
-  lost.error = "the connection was lost";
-  explain(lost);
-  EXPECT_EQ(lost.error, "the connection was lost");
-}
-
-TEST(Rsync, WithoutRsyncOnThisMachineTheHintSaysHowToGetIt) {
-  ssh::HostResult result;
-  result.failure = ssh::Failure::local_program;
-  explain(result);
-  EXPECT_EQ(result.hint, "apt-get install rsync");
 }
 
 }  // namespace

@@ -143,8 +143,18 @@ TEST(CheckFacts, ADiskWithLessThanAGibibyteIsAWarning) {
 
 TEST(CheckFacts, WhatAHostDoesNotTellIsLeftOut) {
   for (const Fact& fact : facts_of(surveyed({}), Needs(), 1)) {
-    EXPECT_TRUE(fact.name != "cores" && fact.name != "memory" && fact.name != "rsync") << fact.name;
+    EXPECT_TRUE(fact.name != "cores" && fact.name != "memory" && fact.name != "screen")
+        << fact.name;
   }
+}
+
+TEST(CheckFacts, ARunNeedsNoRsyncButItsOutputsDo) {
+  const Fact fact = find(facts_of(surveyed({}), Needs(), 1), "rsync");
+  EXPECT_EQ(fact.verdict, Verdict::warning);
+  EXPECT_EQ(fact.value, "no usable rsync: dtool fetch and dtool copy --from need it");
+  host::Survey survey;
+  survey.rsync = "3.2.7";
+  EXPECT_EQ(find(facts_of(surveyed(survey), Needs(), 1), "rsync").verdict, Verdict::well);
 }
 
 TEST(CheckFacts, GpusOfAKindAreCounted) {

@@ -64,7 +64,8 @@ TEST(ParcelRun, ASlowHostGetsWhatIsKeptNoMoreMadeAgain) {
     const ParcelRun* run = nullptr;
     std::size_t most = 0;
   } counted;
-  ParcelRun run(list, parcels, sums, hosts, Compression::none, counted, kKept);
+  ParcelRun run(list, parcels, sums, hosts, Compression::none, counted, Relay::where_it_pays,
+                kKept);
   counted.run = &run;
   run.run(remote);
   EXPECT_LE(counted.most, kKept);

@@ -15,11 +15,12 @@
 #include <string>
 #include <vector>
 
-#include "ssh/host/messages/tree.h"
-#include "sync/host/answer_tree.h"
+#include "ssh/host/messages/push.h"
+#include "ssh/host/sha256.h"
 #include "sync/host/copy_file.h"
 #include "sync/host/remove_tree.h"
 #include "sync/package_writer.h"
+#include "sync/push/host/answer_tree.h"
 #include "tests/unit/disk_steps.h"
 #include "tests/unit/temporary_folder.h"
 
@@ -39,14 +40,16 @@ std::string package_of(const std::vector<Sent>& files) {
   const ssh::SharedBytes::Write write = [&bytes](std::string_view more) { bytes += more; };
   tree_sync::PackageWriter writer(write, tree_sync::Compression::zstd, "", 0);
   for (const Sent& each : files) {
-    PackageEntry entry;
+    CopyEntry entry;
     entry.name = each.name;
     entry.mode = 0640;
     entry.seconds = 1'000'000'000;
     entry.size = each.content.size();
-    entry.content.text = each.content;
     entry.target = each.target;
-    writer.add(to_frame(entry));
+    writer.add(to_frame(CopyPiece{entry, 0, entry.size}));
+    if (!entry.target.empty()) continue;
+    if (!each.content.empty()) writer.add(to_frame(Kind::package_bytes, each.content));
+    writer.add(to_frame(CopySum{to_hex(sha256(each.content))}));
   }
   writer.finish();
   return bytes;
@@ -63,6 +66,7 @@ class OwnTreeTest : public testing::Test {
     FrameInput frames(input.get());
     TreeRequest request;
     request.folder = "~/code";
+    request.aside = kComing;
     request.tree = std::string(64, tree);
     request.basis = basis;
     request.has_package = true;
@@ -74,8 +78,7 @@ class OwnTreeTest : public testing::Test {
                           "",
                           {"/home/me/project"},
                           {"empty/inner", "sub/empty", "there", "../../out", "sub/b"}};
-    return answer_tree(
-        request, frames, [](const TreeNews&) {}, server_);
+    return answer_tree(request, frames);
   }
   static std::vector<Sent> many() {
     std::vector<Sent> files;
@@ -95,7 +98,6 @@ class OwnTreeTest : public testing::Test {
 
   tests::TemporaryFolder scratch_;
   tests::TemporaryVariable home_{"HOME", scratch_.path()};
-  std::optional<PackageServer> server_;
   bool make_run_folder_ = true;
 };
 
@@ -138,7 +140,7 @@ TEST_F(OwnTreeTest, BitsThatActForAFilesOwnerStayInTheCodeFolder) {
 TEST_F(OwnTreeTest, EachRunHasTheTreeThatWasSentForIt) {
   send({{"a", "one"}}, "x_1");
   const TreeReply reply = send({{"a", "two"}}, "x_2", 'b', std::string(64, 'a'));
-  ASSERT_TRUE(reply.unpacked && reply.unpacked->is_whole);
+  ASSERT_TRUE(reply.placed && reply.placed->is_whole);
   EXPECT_EQ(scratch_.read(tree("x_1") + "a"), "one");
   EXPECT_EQ(scratch_.read(tree("x_2") + "a"), "two");
 }

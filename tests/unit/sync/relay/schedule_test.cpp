@@ -60,20 +60,17 @@ TEST_F(ScheduleTest, NothingIsPassedOnBeforeItIsKnownWhatItMustBe) {
   EXPECT_EQ(ask(1), from(0));
 }
 
-TEST_F(ScheduleTest, AHostThatHasItIsNeededWhileOthersWaitOrHaveItFromIt) {
+TEST_F(ScheduleTest, AParcelIsAwaitedUntilItIsClearFromWhereItComes) {
   takes(0, 0, 1s);
-  EXPECT_FALSE(schedule_.is_needed(0, 0));
+  EXPECT_FALSE(schedule_.is_awaited(0));
   EXPECT_EQ(ask(1, 0, Sum::unknown), kNobodyYet);
-  EXPECT_TRUE(schedule_.is_needed(0, 0)) << "another asks again soon";
+  EXPECT_TRUE(schedule_.is_awaited(0));
   EXPECT_EQ(ask(1), from(0));
-  EXPECT_TRUE(schedule_.is_needed(0, 0));
-  EXPECT_FALSE(schedule_.is_needed(1, 0));
+  EXPECT_FALSE(schedule_.is_awaited(0));
   ended(1, End::missed);
-  EXPECT_TRUE(schedule_.is_needed(0, 0));
+  EXPECT_TRUE(schedule_.is_awaited(0));
   ended(1, End::over);
-  EXPECT_FALSE(schedule_.is_needed(0, 0)) << "the other has failed";
-  takes(2, 0, 1s);
-  EXPECT_FALSE(schedule_.is_needed(0, 0));
+  EXPECT_FALSE(schedule_.is_awaited(0)) << "it has failed";
 }
 
 TEST_F(ScheduleTest, HostsFormAChain) {

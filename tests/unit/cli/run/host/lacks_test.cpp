@@ -43,6 +43,7 @@ class LacksTest : public testing::Test {
 TEST_F(LacksTest, AreNamedWithThePackageManagerOnlyIfThereAreAny) {
   add("apk");
   add("tmux");
+  add("rsync");
   EXPECT_EQ(find().programs, Names());
   EXPECT_EQ(find().old_bash, "");
   EXPECT_EQ(find().package_manager, "");
@@ -57,11 +58,11 @@ TEST_F(LacksTest, AreNamedWithThePackageManagerOnlyIfThereAreAny) {
   EXPECT_EQ(find().package_manager, "apk");
 }
 
-TEST_F(LacksTest, RsyncIsMissedWhereCodeIsSent) {
-  EXPECT_EQ(find({true, true}).programs, Names{"rsync"});
-  EXPECT_EQ(find({false, true}).programs, Names());
-  add("rsync");
-  EXPECT_EQ(find({true, true}).programs, Names());
+TEST_F(LacksTest, ARunNeedsNoRsyncButFetchDoes) {
+  add("apk");
+  add("tmux");
+  EXPECT_EQ(find().programs, Names());
+  EXPECT_EQ(find().package_manager, "apk");
 }
 
 TEST_F(LacksTest, ScriptsMissTheirPrograms) {
@@ -73,7 +74,7 @@ TEST_F(LacksTest, ScriptsMissTheirPrograms) {
 
 TEST_F(LacksTest, ASessionNeedsScreenOrTmux) {
   EXPECT_FALSE(find().has_terminal);
-  EXPECT_TRUE(find({false, false}).has_terminal);
+  EXPECT_TRUE(find({false}).has_terminal);
   for (const char* each : {"screen", "tmux"}) {
     add(each);
     EXPECT_TRUE(find().has_terminal) << each;
@@ -95,7 +96,7 @@ TEST_F(LacksTest, ABashIsTooOldIfItSaysSo) {
 TEST_F(LacksTest, ScreensFaultIsTheLastLineThatItSays) {
   const auto fault = [this](const std::string& lines, bool is_wanted = true) {
     add("screen", lines);
-    return find({false, is_wanted}).screen_fault;
+    return find({is_wanted}).screen_fault;
   };
   EXPECT_EQ(fault("echo 'No Sockets found in /run/screen.'; exit 1"), "");
   EXPECT_EQ(fault("echo '1 Socket in /run.'; echo more"), "");

@@ -56,6 +56,26 @@ TEST_F(CopyFolderTest, AHostThatLostItsLockCutsNothingFromWhatTheNextOneWrites) 
   EXPECT_EQ(scratch_.read("data/sub/file"), content_);
 }
 
+TEST_F(CopyFolderTest, LaunchersThatSendOneTreeTakeTurns) {
+  CopyPlace place{std::string("~/code/") + kComing, "one", 1, 0, "", ""};
+  CopyFolder first(place);
+  first.unlock();
+  place.copy = "two";
+  { const CopyFolder second(place); }
+  EXPECT_NO_THROW(first.give_way());
+  place.copy = "one";
+  EXPECT_NO_THROW(CopyFolder{place});
+}
+
+TEST_F(CopyFolderTest, ACopyThatAnotherLauncherTookOverEnds) {
+  CopyFolder first(place_);
+  first.unlock();
+  place_.copy = "another";
+  place_.takes_over = place_.launcher;
+  { const CopyFolder second(place_); }
+  EXPECT_THROW(first.give_way(), Refused);
+}
+
 TEST_F(CopyFolderTest, APieceThatComesOnceMoreCutsNothing) {
   send(content_, 0, 80'000);
   send(content_, 0, 50'000);

@@ -69,8 +69,7 @@ class HostBeside {
     input_ = Descriptor();
     FrameInput frames(sockets[0]);
     try {
-      std::optional<PackageServer> server;
-      ParcelTaker(server).take({place, false, 60'000, {}}, frames, [](const TreeNews&) {});
+      ParcelTaker().take({place, false, 60'000, {}}, frames, [](const TreeNews&) {});
     } catch (const Refused&) {
       ::_exit(3);
     } catch (const std::exception&) {

@@ -58,8 +58,7 @@ class TakeParcelTest : public testing::Test {
   ParcelReply take(const Fill& fill) {
     return with_package(fill, [this](FrameInput& frames) {
       ParcelRequest request{place_, true, 1000, {}};
-      std::optional<PackageServer> server;
-      return ParcelTaker(server).take(request, frames, [](const TreeNews&) {});
+      return ParcelTaker().take(request, frames, [](const TreeNews&) {});
     });
   }
 

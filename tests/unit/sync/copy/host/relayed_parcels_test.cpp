@@ -75,12 +75,11 @@ class RelayedParcelsTest : public TakeParcelTest {
   const CopyPlace below_{"~/below", "copy", 1, 1, "here", ""};
   std::uint16_t port_ = 0;
   std::uint16_t head_port_ = 0;
-  std::optional<PackageServer> servers_[2];
-  ParcelTaker head_{servers_[0]};
+  ParcelTaker head_;
 };
 
 TEST_F(RelayedParcelsTest, GoFromHostToHostAndAreAllThereAfterTheLastReply) {
-  ParcelTaker taker(servers_[1]);
+  ParcelTaker taker;
   for (int i = 0; i < 5; ++i) {
     const Sealed parcel = seal(i, "file" + std::to_string(i), content_ + std::to_string(i));
     EXPECT_TRUE(from_launcher(parcel).spoilt.empty());
@@ -100,7 +99,7 @@ TEST_F(RelayedParcelsTest, OfOtherBytesNothingIsUnpackedAndTheSenderIsToldOf) {
   const Sealed parcel = seal(0, "file", content_);
   from_launcher(parcel);
   head_port_ = port_;
-  ParcelTaker taker(servers_[1]);
+  ParcelTaker taker;
   const ParcelReply reply = from_head(taker, parcel, "another parcel");
   EXPECT_TRUE(reply.is_spoilt);
   EXPECT_NE(reply.missed, "");
@@ -111,7 +110,7 @@ TEST_F(RelayedParcelsTest, OfOtherBytesNothingIsUnpackedAndTheSenderIsToldOf) {
 TEST_F(RelayedParcelsTest, AHostThatIsNotThereIsToldOfAndTheParcelCanComeAgain) {
   const Sealed parcel = seal(0, "file", content_);
   head_port_ = 1;
-  ParcelTaker taker(servers_[1]);
+  ParcelTaker taker;
   EXPECT_NE(from_head(taker, parcel, parcel.bytes).missed, "");
   from_launcher(parcel);
   head_port_ = port_;
@@ -128,7 +127,7 @@ TEST_F(RelayedParcelsTest, AFileWithAWrongChecksumIsNamedByALaterReply) {
 
 TEST_F(RelayedParcelsTest, WhatCannotBeWrittenIsRefusedWithTheNextRequest) {
   from_launcher(seal(0, "sub/file", content_));
-  head_.settle();
+  head_.end();
   fs::remove_all(scratch_.path() / "data/sub");
   scratch_.write("data/sub", "a file");
   from_launcher(seal(1, "sub/other", content_));
@@ -145,8 +144,8 @@ TEST_F(RelayedParcelsTest, AParcelWithoutPassingOnComesAfterOneThatIsBeingUnpack
 
 TEST_F(RelayedParcelsTest, TheFolderIsLockedNoLongerThanWorkGoesOn) {
   from_launcher(seal(0, "file", content_));
-  head_.settle();
-  ParcelTaker another(servers_[1]);  // of the same copy and host, as after a lost connection
+  head_.end();
+  ParcelTaker another;  // of the same copy and host, as after a lost connection
   EXPECT_TRUE(answer(another, {place_, false, 10'000, {}}, to_frame(Kind::package_bytes, ""))
                   .spoilt.empty());
 }

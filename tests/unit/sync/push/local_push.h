@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "ssh/fleet.h"
-#include "sync/push.h"
+#include "sync/push/push.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::tree_sync {
@@ -62,22 +62,21 @@ struct Elsewhere : ssh::Remote {
   std::unique_ptr<ssh::Remote> real = ssh::make_fleet({ssh::parse_host("local")}, {});
 };
 
-enum class Way { rsync, package };
+/// A guess that goes along with the question is a package; the rest comes in parcels.
+enum class Way { parcels, package };
 
 /// A real push to `local`, with this folder's `home` as HOME.
 class LocalPushTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (std::system("rsync --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "no rsync";
     std::filesystem::create_directory(scratch_.path() / "home");
     ::setenv("HOME", (scratch_.path() / "home").c_str(), 1);
   }
-  void TearDown() override { ::setenv("PATH", path_.c_str(), 1); }
 
   ssh::HostResult push_to(const std::string& folder, const std::string& tree = "tree",
                           Foreign foreign = Foreign::refuse) {
     Elsewhere elsewhere;
-    ssh::Remote& remote = way_ == Way::rsync ? *elsewhere.real : elsewhere;
+    ssh::Remote& remote = way_ == Way::parcels ? *elsewhere.real : elsewhere;
     told_ = {};
     const Tree sent = read_tree(scratch_.path() / tree, {});
     return push(remote, sent, {{0, folder}}, told_, Relay::no, foreign).at(0);
@@ -97,13 +96,6 @@ class LocalPushTest : public ::testing::Test {
     return names;
   }
 
-  /// Puts a script of this name before all others in PATH.
-  void put_in_path(const std::string& name, const std::string& script) {
-    scratch_.write("bin/" + name, "#!/bin/bash\n" + script);
-    std::filesystem::permissions(scratch_.path() / "bin" / name, std::filesystem::perms::owner_all);
-    ::setenv("PATH", ((scratch_.path() / "bin").native() + ":" + path_).c_str(), 1);
-  }
-
   std::filesystem::path manifest() const {
     for (const auto& entry :
          std::filesystem::directory_iterator(scratch_.path() / "home/.dtool/trees")) {
@@ -114,8 +106,7 @@ class LocalPushTest : public ::testing::Test {
 
   tests::TemporaryFolder scratch_;
   Told told_;
-  Way way_ = Way::rsync;
-  std::string path_ = std::getenv("PATH");
+  Way way_ = Way::parcels;
 };
 
 #define EXPECT_OK(result)                                                          \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A push to this machine, by rsync and by a package: what holds of both.
+// A push to this machine, by parcels and by a package: what holds of both.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/unit/sync/local_push.h"
+#include "tests/unit/sync/push/local_push.h"
 
 namespace dtool::tree_sync {
 namespace {
@@ -15,14 +15,13 @@ namespace {
 namespace fs = std::filesystem;
 using Names = std::vector<std::string>;
 
-/// What holds whether rsync does it or a package.
 class EveryWayTest : public LocalPushTest, public ::testing::WithParamInterface<Way> {
  protected:
   EveryWayTest() { way_ = GetParam(); }
 };
-INSTANTIATE_TEST_SUITE_P(Push, EveryWayTest, ::testing::Values(Way::rsync, Way::package),
+INSTANTIATE_TEST_SUITE_P(Push, EveryWayTest, ::testing::Values(Way::parcels, Way::package),
                          [](const auto& way) {
-                           return way.param == Way::rsync ? "ByRsync" : "ByPackage";
+                           return way.param == Way::parcels ? "ByParcels" : "ByPackage";
                          });
 
 TEST_P(EveryWayTest, FilesOfEveryNameArriveUnchanged) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A host's side of a push, on this machine: what dtool-host does where a whole push does not lead.
-#include "sync/push_steps.h"
+#include "sync/push/push_steps.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -10,10 +10,11 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 
 #include "ssh/fleet.h"
-#include "ssh/host/messages/tree.h"
+#include "ssh/host/messages/push.h"
+#include "sync/contents.h"
+#include "sync/replies.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::tree_sync {
@@ -33,6 +34,10 @@ class PushStepsTest : public ::testing::Test {
     ssh::Events nobody;
     return remote_->run({{0, std::move(command)}}, nobody, {}).at(0);
   }
+  /// With the question.
+  ssh::HostResult send(const Guess& guess, const RemoteTree& there) {
+    return run(ask_command(root_of(tree_), there, {}, &guess));
+  }
 
   tests::TemporaryFolder scratch_;
   Tree tree_;
@@ -40,14 +45,14 @@ class PushStepsTest : public ::testing::Test {
 };
 
 /// What a host answered.
-host::TreeReply reply_in(ssh::HostResult result) {
-  const auto reply = read_tree_reply(result);
+host::TreeReply reply_of(ssh::HostResult result) {
+  const auto reply = reply_in<host::TreeReply>(result);
   EXPECT_TRUE(reply) << result.error << result.err;
   return reply.value_or(host::TreeReply{});
 }
 
 bool is_unknown(const host::TreeReply& reply) {
-  return !reply.is_whole && !reply.is_empty && reply.basis.empty() && !reply.unpacked &&
+  return !reply.is_whole && !reply.is_empty && reply.basis.empty() && !reply.placed &&
          !reply.holder && !reply.is_same_folder;
 }
 
@@ -55,11 +60,11 @@ TEST_F(PushStepsTest, OfThousandsOfFilesOneThatWasTouchedIsSeen) {
   for (int i = 0; i < 2100; ++i) scratch_.write(fmt::format("many/-{} '\n\"/(", i));
   const Tree tree = read_tree(scratch_.path() / "many", {});
   const Listing listing = list_tree(tree);
-  const RemoteTree there{"~/there", listing.fingerprint, listing.digest};
-  const auto ask = [&] { return reply_in(run(ask_command(root_of(tree), there, {}))); };
+  const RemoteTree there{"~/there", listing.fingerprint};
+  const auto ask = [&] { return reply_of(run(ask_command(root_of(tree), there, {}))); };
   EXPECT_TRUE(ask().is_empty);
-  const auto package = pack(tree, listing, {});
-  EXPECT_TRUE(reply_in(run(unpack_command(package.value(), there))).unpacked.value().is_whole);
+  const Guess guess(tree, listing, {});
+  EXPECT_TRUE(reply_of(send(guess, there)).placed.value().is_whole);
   EXPECT_TRUE(ask().is_whole);
   // That changes its ctime, and nothing else.
   const fs::path file = scratch_.path() / "there" / tree.files.at(1234);
@@ -71,9 +76,8 @@ TEST_F(PushStepsTest, OfThousandsOfFilesOneThatWasTouchedIsSeen) {
 class GuessedTest : public PushStepsTest {
  protected:
   GuessedTest() {
-    const RemoteTree there{"~/code", before_.fingerprint, before_.digest};
-    run(ask_command(root_of(tree_), there, {}));
-    run(unpack_command(*pack(tree_, before_, {}), there));
+    const RemoteTree there{"~/code", before_.fingerprint};
+    send(Guess(tree_, before_, {}), there);
     scratch_.write("tree/a", "changed");
     tree_ = read_tree(scratch_.path() / "tree", {});
   }
@@ -81,17 +85,16 @@ class GuessedTest : public PushStepsTest {
   /// Asks with a guess that leads from a tree of that fingerprint.
   host::TreeReply ask(const std::string& basis) {
     const Listing now = list_tree(tree_);
-    auto guess = pack(tree_, now, before_.entries);
-    guess->basis = basis;
-    return reply_in(
-        run(ask_command(root_of(tree_), {"~/code", now.fingerprint, now.digest}, {}, &*guess)));
+    Guess guess(tree_, now, before_.entries);
+    guess.basis = basis;
+    return reply_of(run(ask_command(root_of(tree_), {"~/code", now.fingerprint}, {}, &guess)));
   }
 
   const Listing before_ = list_tree(tree_);
 };
 
 TEST_F(GuessedTest, AGuessIsUnpackedWithTheQuestionWhereItLeadsFromWhatIsThere) {
-  EXPECT_TRUE(ask(before_.fingerprint).unpacked.value().is_whole);
+  EXPECT_TRUE(ask(before_.fingerprint).placed.value().is_whole);
   EXPECT_EQ(scratch_.read("code/a"), "changed");
   EXPECT_TRUE(ask(before_.fingerprint).is_whole);
   scratch_.write("code/a", "by hand");
@@ -100,12 +103,11 @@ TEST_F(GuessedTest, AGuessIsUnpackedWithTheQuestionWhereItLeadsFromWhatIsThere) 
 
 TEST_F(GuessedTest, APackageThatLeadsFromNothingIsUnpackedWhereNothingIsAndNowhereElse) {
   const Listing now = list_tree(tree_);
-  const auto guess = pack(tree_, now, {});
+  const Guess guess(tree_, now, {});
   const auto ask_about = [&](const std::string& folder) {
-    return reply_in(
-        run(ask_command(root_of(tree_), {folder, now.fingerprint, now.digest}, {}, &*guess)));
+    return reply_of(run(ask_command(root_of(tree_), {folder, now.fingerprint}, {}, &guess)));
   };
-  EXPECT_TRUE(ask_about("~/new").unpacked.value().is_whole);
+  EXPECT_TRUE(ask_about("~/new").placed.value().is_whole);
   EXPECT_EQ(scratch_.read("new/a"), "changed");
   EXPECT_EQ(ask_about("~/code").basis, before_.fingerprint);
   EXPECT_EQ(scratch_.read("code/a"), "content\n") << "as it was";
@@ -120,12 +122,12 @@ TEST_F(GuessedTest, StampsOfFilesWhoseNamesAreOddStayTrue) {
   const auto ask_about = [&](const std::string& basis, const std::vector<Entry>& before) {
     tree_ = read_tree(scratch_.path() / "odd", {});
     const Listing now = list_tree(tree_);
-    auto guess = pack(tree_, now, before);
-    guess->basis = basis;
-    const RemoteTree there{"~/there", now.fingerprint, now.digest};
-    const auto reply = reply_in(run(ask_command(root_of(tree_), there, {}, &*guess)));
-    EXPECT_TRUE(reply.unpacked && reply.unpacked->is_whole);
-    EXPECT_TRUE(reply_in(run(ask_command(root_of(tree_), there, {}))).is_whole);
+    Guess guess(tree_, now, before);
+    guess.basis = basis;
+    const RemoteTree there{"~/there", now.fingerprint};
+    const auto reply = reply_of(run(ask_command(root_of(tree_), there, {}, &guess)));
+    EXPECT_TRUE(reply.placed && reply.placed->is_whole);
+    EXPECT_TRUE(reply_of(run(ask_command(root_of(tree_), there, {}))).is_whole);
   };
   ask_about("", {});
   for (const char* name : {"x\\y", "b\nf 644 1 2 3 .", "]$(false)", "a b ./a"}) {
@@ -140,21 +142,19 @@ TEST_F(GuessedTest, WhereFilesOnlyGoThePackageDoesIt) {
   scratch_.write("tree/b");
   tree_ = read_tree(scratch_.path() / "tree", {});
   const Listing both = list_tree(tree_);
-  const RemoteTree there{"~/both", both.fingerprint, both.digest};
-  run(ask_command(root_of(tree_), there, {}));
-  run(unpack_command(*pack(tree_, both, {}), there));
+  const RemoteTree there{"~/both", both.fingerprint};
+  send(Guess(tree_, both, {}), there);
   fs::remove(scratch_.path() / "tree/b");
   tree_ = read_tree(scratch_.path() / "tree", {});
   const Listing one = list_tree(tree_);
-  const RemoteTree there_of_one{"~/both", one.fingerprint, one.digest};
-  EXPECT_EQ(reply_in(run(ask_command(root_of(tree_), there_of_one, {}))).basis, both.fingerprint);
-  auto package = pack(tree_, one, both.entries);
-  package->basis = both.fingerprint;
-  const auto unpacked = reply_in(run(unpack_command(*package, there_of_one))).unpacked;
-  EXPECT_TRUE(unpacked.value().is_whole) << unpacked->broken;
-  EXPECT_EQ(unpacked->removed, 1);
-  EXPECT_TRUE(reply_in(run(unpack_command(*package, there_of_one))).is_whole)
-      << "as another launcher would find it";
+  const RemoteTree there_of_one{"~/both", one.fingerprint};
+  EXPECT_EQ(reply_of(run(ask_command(root_of(tree_), there_of_one, {}))).basis, both.fingerprint);
+  Guess guess(tree_, one, both.entries);
+  guess.basis = both.fingerprint;
+  const auto placed = reply_of(send(guess, there_of_one)).placed;
+  EXPECT_TRUE(placed.value().is_whole);
+  EXPECT_EQ(placed->removed, 1);
+  EXPECT_TRUE(reply_of(send(guess, there_of_one)).is_whole) << "as another launcher would find it";
 }
 
 TEST_F(GuessedTest, TheTreesOwnFolderStaysAsItIsThoughAnotherLauncherSentIt) {
@@ -162,31 +162,30 @@ TEST_F(GuessedTest, TheTreesOwnFolderStaysAsItIsThoughAnotherLauncherSentIt) {
   tree_ = read_tree(scratch_.path() / "tree", {});
   const Listing before = list_tree(tree_);
   const std::string folder = scratch_.path() / "home of both";
-  const RemoteTree there{folder, before.fingerprint, before.digest};
-  run(ask_command(root_of(tree_), there, {}));
-  run(unpack_command(*pack(tree_, before, {}), there));
+  const RemoteTree there{folder, before.fingerprint};
+  send(Guess(tree_, before, {}), there);
   // Now it is sent from there, without one of its files.
   tree_ = read_tree(folder, {"b"});
   const Listing now = list_tree(tree_);
-  auto guess = pack(tree_, now, before.entries);
-  guess->basis = before.fingerprint;
-  const RemoteTree again{folder, now.fingerprint, now.digest};
-  EXPECT_TRUE(reply_in(run(ask_command(root_of(tree_), again, {}, &*guess))).is_same_folder);
+  Guess guess(tree_, now, before.entries);
+  guess.basis = before.fingerprint;
+  const RemoteTree again{folder, now.fingerprint};
+  EXPECT_TRUE(reply_of(run(ask_command(root_of(tree_), again, {}, &guess))).is_same_folder);
   EXPECT_TRUE(fs::exists(fs::path(folder) / "b"));
 }
 
 TEST_F(PushStepsTest, OneOfTheHostsThatShareAFolderHasItInHand) {
   const Listing listing = list_tree(tree_);
-  const RemoteTree there{"~/shared", listing.fingerprint, listing.digest};
+  const RemoteTree there{"~/shared", listing.fingerprint};
   const auto ask = [&](const InPush& push) {
-    return reply_in(run(ask_command(root_of(tree_), there, push)));
+    return reply_of(run(ask_command(root_of(tree_), there, push)));
   };
   EXPECT_TRUE(ask({"old.0", 7}).is_empty);
   EXPECT_TRUE(ask({"new.0", 1}).is_empty) << "what an old push left is in nobody's way";
   EXPECT_EQ(ask({"new.0", 2}).holder, 1);
   EXPECT_TRUE(ask({"new.0", 1}).is_empty) << "it may ask again";
   EXPECT_TRUE(ask({"new.1", 2}).is_empty);
-  run(unpack_command(*pack(tree_, listing, {}), there));
+  send(Guess(tree_, listing, {}), there);
   EXPECT_TRUE(fs::exists(scratch_.path() / "shared/a"));
   for (const auto& entry : fs::directory_iterator(scratch_.path() / "shared"))
     EXPECT_FALSE(entry.path().filename().native().starts_with(".~dtool~")) << entry.path();
@@ -205,67 +204,49 @@ TEST_F(GuessedTest, WhatSomebodyEditedThereIsNotTakenForTheTreeThatWasGuessed) {
 
 TEST_F(GuessedTest, APackageForWhatIsThereNoLongerIsLeftAlone) {
   const Listing now = list_tree(tree_);
-  auto package = pack(tree_, now, before_.entries);
-  package->basis = before_.fingerprint;
-  const RemoteTree there{"~/code", now.fingerprint, now.digest};
-  EXPECT_EQ(reply_in(run(ask_command(root_of(tree_), there, {}))).basis, before_.fingerprint);
+  Guess guess(tree_, now, before_.entries);
+  guess.basis = before_.fingerprint;
+  const RemoteTree there{"~/code", now.fingerprint};
+  EXPECT_EQ(reply_of(run(ask_command(root_of(tree_), there, {}))).basis, before_.fingerprint);
   scratch_.write("code/a", "by hand");
-  EXPECT_TRUE(is_unknown(reply_in(run(unpack_command(*package, there)))));
+  EXPECT_TRUE(is_unknown(reply_of(send(guess, there))));
   EXPECT_EQ(scratch_.read("code/a"), "by hand");
-}
-
-TEST_F(PushStepsTest, APackageThatNeverEndsHoldsUpNobody) {
-  const Listing listing = list_tree(tree_);
-  auto endless = std::make_shared<ssh::SharedBytes>();
-  endless->make = [](const ssh::SharedBytes::Write& write) {
-    for (;;) {
-      write("");
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-  };
-  for (const Seal seal : {Seal::yes, Seal::no}) {
-    RemoteTree there{seal == Seal::yes ? "~/sealed" : "~/open", listing.fingerprint,
-                     listing.digest};
-    run(ask_command(root_of(tree_), there, {}));
-    const auto package = pack(tree_, listing, {}, Compression::zstd, seal);
-    const auto part =
-        seal == Seal::yes ? std::optional(host::RelayPart{{package->key}, {}, {}}) : std::nullopt;
-    Package silent = *package;
-    silent.content = endless;
-    there.patience = std::chrono::seconds(1);
-    const auto broken = reply_in(run(unpack_command(silent, there, part))).unpacked;
-    ASSERT_TRUE(broken);
-    EXPECT_FALSE(broken->is_whole);
-    EXPECT_NE(broken->broken, "");
-
-    const auto unpacked = reply_in(run(unpack_command(*package, there, part))).unpacked;
-    EXPECT_TRUE(unpacked && unpacked->is_whole);
-  }
 }
 
 TEST_F(PushStepsTest, AFileWhoseFolderBecomesALinkAfterItWasListedIsNotPacked) {
   scratch_.write("tree/sub/b", "listed");
   const Tree tree = read_tree(scratch_.path() / "tree", {});
   const Listing listing = list_tree(tree);
-  const auto package = pack(tree, listing, {});
+  const Guess guess(tree, listing, {});
   fs::rename(scratch_.path() / "tree/sub", scratch_.path() / "private");
   fs::create_directory_symlink("../private", scratch_.path() / "tree/sub");
-  const RemoteTree there{"~/code", listing.fingerprint, listing.digest};
-  run(ask_command(root_of(tree), there, {}));
-  const ssh::HostResult result = run(unpack_command(*package, there));
+  const RemoteTree there{"~/code", listing.fingerprint};
+  const ssh::HostResult result = send(guess, there);
   EXPECT_EQ(result.failure, ssh::Failure::local_program);
-  EXPECT_EQ(result.error, "sub/b changed while it was being sent");
+  EXPECT_TRUE(result.error.ends_with("/tree/sub/b changed while it was being sent"))
+      << result.error;
+}
+
+TEST_F(PushStepsTest, AFileWhoseContentAloneChangesAfterItWasListedIsNotPacked) {
+  const Listing listing = list_tree(tree_, read_contents(tree_));
+  const Guess guess(tree_, listing, {});
+  const fs::path file = scratch_.path() / "tree/a";
+  const auto time = fs::last_write_time(file);
+  scratch_.write("tree/a", "CONTENT\n");
+  fs::last_write_time(file, time);
+  const ssh::HostResult result = send(guess, {"~/code", listing.fingerprint});
+  EXPECT_EQ(result.failure, ssh::Failure::local_program);
+  EXPECT_FALSE(fs::exists(scratch_.path() / "code/a"));
 }
 
 TEST_F(PushStepsTest, AFileThatChangesAfterItWasListedIsNotPacked) {
   const Listing listing = list_tree(tree_);
-  const auto package = pack(tree_, listing, {});
+  const Guess guess(tree_, listing, {});
   scratch_.write("tree/a", "longer than it was before");
-  const RemoteTree there{"~/code", listing.fingerprint, listing.digest};
-  run(ask_command(root_of(tree_), there, {}));
-  const ssh::HostResult result = run(unpack_command(*package, there));
+  const RemoteTree there{"~/code", listing.fingerprint};
+  const ssh::HostResult result = send(guess, there);
   EXPECT_EQ(result.failure, ssh::Failure::local_program);
-  EXPECT_EQ(result.error, "a changed while it was being sent");
+  EXPECT_TRUE(result.error.ends_with("/tree/a changed while it was being sent")) << result.error;
   EXPECT_FALSE(fs::exists(scratch_.path() / "code/a"));
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Sends the code tree to every host, and deletes files of an earlier push that the tree no longer
-// has. A host with the unchanged tree is asked once. What other hosts lack is packed once for all
-// that lack the same. Where packages do not fit, rsync compares.
+// has. A host with the unchanged tree is asked once; one that lacks little is sent it with that
+// question. What other hosts lack comes in parcels (sync/copy/parcels.h) and lies aside there until
+// all has come, so an interrupted push goes on where it stopped.
 //
 // On each host dtool keeps a list of the files that it put into a folder, in `~/.dtool/trees`. It
 // deletes only files of that list, nothing through a link, and nothing outside the folder.
@@ -16,6 +17,7 @@
 
 #include "ssh/host/messages/tree.h"
 #include "ssh/remote.h"
+#include "sync/foreign.h"
 #include "sync/listing.h"
 #include "sync/relay/relaying.h"
 #include "sync/rsync.h"
@@ -41,15 +43,6 @@ struct Pushed {
                              ///< done
 };
 
-/// Whether hosts pass a package on to each other, so that this machine sends it once and not once
-/// per host: never, if it saves more than it costs, or always.
-enum class Relay { no, where_it_pays, yes };
-
-/// What happens to a host's files that have names of the tree, differ from the tree's, and were not
-/// put there by dtool or were changed since, and to changed files that the tree no longer has: the
-/// host fails and names them, or they are overwritten and deleted.
-enum class Foreign { refuse, overwrite };
-
 /// A push in which each host goes from step to step without waiting for the others. An observer
 /// that gives hosts other tasks first must forward the events of those that have begun the push.
 struct Pushing : ssh::Events {
@@ -62,18 +55,18 @@ struct Pushing : ssh::Events {
   virtual Pushed pushed(std::size_t /*host*/) const { return {}; }
   /// What is sent, with its fingerprint; nothing: it was not listed.
   virtual const Listing* listing() const { return nullptr; }
-  /// Where hosts pass packages on: the hosts that did not get the package from their first parent.
-  /// They got it later, from another host or from here.
+  /// Where hosts pass parcels on: the hosts that did not get one from their first parent. They got
+  /// it later, from another host or from here.
   virtual std::vector<Missed> missed() const { return {}; }
 };
 
 /// Sends `tree` to all destinations, at most one per host. A file of the tree replaces a file of
 /// that name that dtool put there and nobody changed, and one with the same content; `foreign`
 /// decides about all others. A folder that holds a foreign file is never replaced. Nothing is
-/// deleted on a host where sending failed. If rsync failed, `exit_code` is its exit code and
-/// `error` its own message. `hosts` are the Remote's. The timeout in `options` is for each step of
-/// a host. Throws std::invalid_argument on a folder that is neither absolute nor from `~/`, and on
-/// two destinations on one host. `tree` and `events` must outlive the push.
+/// changed or deleted in the folder of a host where sending failed. `hosts` are the Remote's. The
+/// timeout in `options` is for each step of a host. Throws std::invalid_argument on a folder that
+/// is neither absolute nor from `~/`, and on two destinations on one host. `tree` and `events` must
+/// outlive the push.
 std::unique_ptr<Pushing> make_push(const std::vector<ssh::Host>& hosts, const Tree& tree,
                                    const std::vector<Destination>& destinations,
                                    ssh::Events& events, const ssh::TaskOptions& options,

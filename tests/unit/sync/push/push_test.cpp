@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: MIT
 // The steps of a push, with hosts that answer what a test tells them to.
-#include "sync/push.h"
+#include "sync/push/push.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
 #include <stdexcept>
 
-#include "ssh/host/messages/tree.h"
+#include "ssh/host/messages/copy.h"
+#include "ssh/host/messages/push.h"
+#include "sync/contents.h"
 #include "tests/unit/fake_remote.h"
-#include "tests/unit/sync/local_push.h"
+#include "tests/unit/sync/push/local_push.h"
 
 namespace dtool::tree_sync {
 namespace {
@@ -36,14 +39,26 @@ std::string same_folder() {
 std::string shared() {
   return reply([](auto& each) { each.holder = 0; });
 }
-std::string unpacked() {
+std::string guessed() {
   return reply([](auto& each) {
-    each.unpacked.emplace().is_whole = true;
-    each.unpacked->removed = 1;
+    each.placed.emplace().is_whole = true;
+    each.placed->removed = 1;
   });
 }
 std::string broken() {
-  return reply([](auto& each) { each.unpacked.emplace().broken = "zstd: corrupted"; });
+  return reply([](auto& each) { each.placed.emplace(); });
+}
+std::string placed() {
+  host::PlaceReply reply;
+  reply.is_whole = true;
+  reply.removed = 2;
+  return host::to_frame(reply);
+}
+std::string lacks(std::uint64_t first, std::uint64_t count) {
+  host::PlaceReply reply;
+  reply.lacks = {{first, count}};
+  reply.path = "~/c";
+  return host::to_frame(reply);
 }
 std::string fault(const std::string& sentence, const std::string& hint = "") {
   return host::to_frame(host::Fault{sentence, hint});
@@ -89,17 +104,18 @@ struct FakeRemote : ssh::Remote {
   }
 
   ssh::HostResult answer(const ssh::Task& task) {
-    const bool is_rsync = std::holds_alternative<ssh::LocalProgram>(task.step);
-    std::string step = "rsync";
-    if (!is_rsync) {
-      const auto frame = tests::frame_of(std::get<ssh::Command>(task.step).input);
-      step = frame.kind == host::Kind::prepare_request ? "prepare" : "prune";
-      if (frame.kind == host::Kind::tree_request) {
-        const auto request = host::open<host::TreeRequest>(frame);
-        step = request.is_asked ? "unpack" : "ask";
-        if (!request.is_asked && request.has_package && tells_guesses) step = "ask with a guess";
-      }
-      if (step == "unpack") packages.push_back(std::get<ssh::Command>(task.step).input_from);
+    const auto& command = std::get<ssh::Command>(task.step);
+    const auto frame = tests::frame_of(command.input);
+    std::string step = frame.kind == host::Kind::place_request ? "place" : "parcel";
+    if (frame.kind == host::Kind::tree_request) {
+      const auto request = host::open<host::TreeRequest>(frame);
+      step = request.has_package && tells_guesses ? "ask with a guess" : "ask";
+    } else if (step == "place") {
+      bases.push_back(host::open<host::PlaceRequest>(frame).basis);
+    } else if (command.input_from) {
+      parcels.push_back(command.input_from);
+    } else {
+      step = host::open<host::ParcelRequest>(frame).is_last ? "end" : "begin";
     }
     steps[task.host].push_back(step);
     std::vector<ssh::HostResult>& prepared = answers[task.host][step];
@@ -111,10 +127,9 @@ struct FakeRemote : ssh::Remote {
     ssh::HostResult result;
     result.exit_code = 0;
     if (step.starts_with("ask")) result.out = host::to_frame(host::TreeReply{});
-    if (step == "unpack") result.out = unpacked();
-    if (step == "prepare") result.out = host::to_frame(host::PrepareReply{"/lock", ""});
-    if (step == "rsync") result.out = "\nNumber of regular files transferred: 3\n";
-    if (step == "prune") result.out = host::to_frame(host::PruneReply{2});
+    if (step == "begin" || step == "parcel" || step == "end")
+      result.out = host::to_frame(host::ParcelReply{});
+    if (step == "place") result.out = placed();
     return result;
   }
 
@@ -122,7 +137,8 @@ struct FakeRemote : ssh::Remote {
   std::vector<ssh::Host> names;
   /// By host and step, one after the other; the last one again and again.
   std::map<std::size_t, std::map<std::string, std::vector<ssh::HostResult>>> answers;
-  std::vector<std::shared_ptr<const ssh::SharedBytes>> packages;  ///< as they were sent
+  std::vector<std::shared_ptr<const ssh::SharedBytes>> parcels;  ///< as they were sent
+  Names bases;                                                   ///< that place requests had
   std::map<std::size_t, Names> steps;
 };
 
@@ -148,16 +164,18 @@ class PushTest : public ::testing::Test {
   tests::TemporaryFolder home_;
 };
 
-TEST_F(PushTest, AHostIsPreparedSentToAndPruned) {
+TEST_F(PushTest, AHostThatHasSomethingUnknownIsSentTheListingAndThenWhatItLacks) {
   FakeRemote remote(1);
   Told told;
+  remote.answers[0]["place"] = {ended(0, lacks(0, 1)), ended(0, placed())};
   const auto results = push(remote, small_tree(), {{0, "~/code"}}, told);
-  EXPECT_EQ(remote.steps[0], (Names{"ask", "prepare", "rsync", "prune"}));
+  EXPECT_EQ(remote.steps[0],
+            (Names{"ask", "begin", "parcel", "end", "place", "begin", "parcel", "end", "place"}));
   EXPECT_TRUE(results.at(0).ok());
   EXPECT_EQ(results[0].out, "");
-  EXPECT_EQ(results[0].elapsed, std::chrono::milliseconds(40));
-  EXPECT_EQ(told.pushed[0].sent.files, 3U);
+  EXPECT_EQ(told.pushed[0].sent.files, 1U);
   EXPECT_EQ(told.pushed[0].removed, 2U);
+  EXPECT_EQ(told.order, (std::vector<std::size_t>{0})) << "told once";
 }
 
 TEST_F(PushTest, AHostThatHasTheTreeIsAskedAndNoMore) {
@@ -178,58 +196,78 @@ TEST_F(PushTest, AHostThatHasTheTreeIsAskedAndNoMore) {
   EXPECT_FALSE(told.pushed[2].is_the_tree);
 }
 
-TEST_F(PushTest, HostsThatLackTheSameShareOnePackage) {
+const Names kSent = {"ask", "begin", "parcel", "end", "place"};
+
+TEST_F(PushTest, HostsThatLackTheSameShareOneParcel) {
   FakeRemote remote(3);
   Told told;
   for (const std::size_t host : {0, 2}) remote.answers[host]["ask"] = {ended(0, empty())};
   push(remote, small_tree(), {{0, "~/c"}, {1, "~/c"}, {2, "~/c"}}, told);
-  EXPECT_EQ(remote.steps[0], (Names{"ask", "unpack"}));
-  EXPECT_EQ(remote.steps[1], (Names{"ask", "prepare", "rsync", "prune"}));
-  ASSERT_EQ(remote.packages.size(), 2U);
-  EXPECT_EQ(remote.packages[0], remote.packages[1]);
-  EXPECT_EQ(told.pushed[2].removed, 1U);
+  EXPECT_EQ(remote.steps[1], kSent);
+  EXPECT_EQ(remote.steps[0], (Names{"ask", "begin", "parcel", "parcel", "end", "place"}));
+  EXPECT_EQ(remote.steps[2], remote.steps[0]);
+  EXPECT_EQ(std::set(remote.parcels.begin(), remote.parcels.end()).size(), 2U)
+      << "the file for two hosts, and the listing for all";
+  EXPECT_EQ(told.pushed[2].removed, 2U);
   EXPECT_EQ(told.pushed[2].sent.files, 1U);
+  EXPECT_EQ(told.pushed[1].sent.files, 0U);
 }
 
-TEST_F(PushTest, WhereAPackageDoesNotDoRsyncDoes) {
-  FakeRemote remote(3);
-  Told told;
-  for (const std::size_t host : {0, 1, 2}) remote.answers[host]["ask"] = {ended(0, empty())};
-  remote.answers[0]["unpack"] = {ended(0, broken())};
-  ssh::HostResult not_packed;
-  not_packed.failure = ssh::Failure::local_program;
-  remote.answers[1]["unpack"] = {not_packed};
-  remote.answers[2]["unpack"] = {ended(2, fault("another dtool is sending another tree there"))};
-  const auto results = push(remote, small_tree(), {{0, "~/c"}, {1, "~/c"}, {2, "~/c"}}, told);
-  const Names all = {"ask", "unpack", "prepare", "rsync", "prune"};
-  EXPECT_EQ(remote.steps[0], all);
-  EXPECT_EQ(remote.steps[1], all);
-  EXPECT_TRUE(results.at(0).ok() && results.at(1).ok());
-  EXPECT_EQ(remote.steps[2], (Names{"ask", "unpack"})) << "the newer tree has its turn";
-  EXPECT_FALSE(results.at(2).ok());
-}
-
-TEST_F(PushTest, AHostThatCannotOpenWhatIsPassedOnIsToldOf) {
+TEST_F(PushTest, AHostThatIsSentSomethingElseMeanwhileFailsAndTheOthersGoOn) {
   FakeRemote remote(2);
   Told told;
-  remote.answers[0]["ask"] = {ended(0, empty())};
-  remote.answers[0]["unpack"] = {ended(0, broken())};
-  const Tree tree = small_tree();
-  const auto pushing =
-      make_push(remote.names, tree, {{0, "~/c"}, {1, "~/c"}}, told, {}, Relay::yes);
-  remote.run({pushing->first_task(0), pushing->first_task(1)}, *pushing, {});
-  ASSERT_EQ(pushing->missed().size(), 1U);
-  EXPECT_EQ(pushing->missed()[0].host, 0U);
-  EXPECT_EQ(pushing->missed()[0].reason, "zstd: corrupted");
-  EXPECT_EQ(remote.steps[0], (Names{"ask", "unpack", "prepare", "rsync", "prune"}));
+  for (const std::size_t host : {0, 1}) remote.answers[host]["ask"] = {ended(0, empty())};
+  remote.answers[1]["place"] = {ended(2, fault("another dtool is sending another tree there"))};
+  const auto results = push(remote, small_tree(), {{0, "~/c"}, {1, "~/c"}}, told);
+  EXPECT_TRUE(results.at(0).ok());
+  EXPECT_EQ(results.at(1).error, "another dtool is sending another tree there");
 }
 
-TEST_F(PushTest, ATreeThatIsNotRememberedHereIsComparedByRsync) {
+TEST_F(PushTest, WhatAHostSaysOfFilesThatAreNoneIsAFailure) {
   FakeRemote remote(1);
   Told told;
-  remote.answers[0]["ask"] = {ended(0, reply([](auto& each) { each.basis = "../secret"; }))};
-  push(remote, small_tree(), {{0, "~/c"}}, told);
-  EXPECT_EQ(remote.steps[0], (Names{"ask", "prepare", "rsync", "prune"}));
+  for (const auto& [first, count] : {std::pair{0U, 2U}, {1U, 1U}, {~0U, ~0U}}) {
+    remote.answers[0]["place"] = {ended(0, lacks(first, count))};
+    EXPECT_EQ(push(remote, small_tree(), {{0, "~/c"}}, told).at(0).error,
+              "its answer is about other files");
+  }
+}
+
+TEST_F(PushTest, AParcelThatCouldNotBeTakenIsForgivenIfTheTreeIsThere) {
+  FakeRemote remote(2);
+  Told told;
+  for (const std::size_t host : {0, 1})
+    remote.answers[host]["parcel"] = {ended(2, fault("another host goes on with this copy"))};
+  remote.answers[1]["place"] = {ended(0, lacks(0, 1))};
+  const auto results = push(remote, small_tree(), {{0, "~/c"}, {1, "~/c"}}, told);
+  EXPECT_TRUE(results.at(0).ok());
+  EXPECT_EQ(results.at(1).error, "another host goes on with this copy");
+}
+
+TEST_F(PushTest, AHostThatIsLostIsNotAskedAgain) {
+  FakeRemote remote(1);
+  Told told;
+  ssh::HostResult lost;
+  lost.failure = ssh::Failure::connection_lost;
+  remote.answers[0]["parcel"] = {lost};
+  const auto result = push(remote, small_tree(), {{0, "~/c"}}, told).at(0);
+  EXPECT_EQ(remote.steps[0], (Names{"ask", "begin", "parcel"}));
+  EXPECT_EQ(result.failure, ssh::Failure::connection_lost);
+  EXPECT_EQ(result.hint, "what has come stays; the same command goes on from there");
+  EXPECT_EQ(told.order, (std::vector<std::size_t>{0}));
+}
+
+TEST_F(PushTest, AHostThatFindsItsFolderInAnothersHandWaits) {
+  FakeRemote remote(2);
+  Told told;
+  host::ParcelReply held;
+  held.holder = 0;
+  remote.answers[1]["begin"] = {ended(0, host::to_frame(held))};
+  remote.answers[1]["ask"] = {ended(0, empty()), ended(0, whole())};
+  const auto results = push(remote, small_tree(), {{0, "/c"}, {1, "/c"}}, told);
+  EXPECT_EQ(remote.steps[1], (Names{"ask", "begin", "ask"}));
+  EXPECT_TRUE(results.at(1).ok());
+  EXPECT_EQ(told.order, (std::vector<std::size_t>{0, 1})) << "each is told once";
 }
 
 struct GuessingRemote : FakeRemote {
@@ -243,18 +281,20 @@ class GuessTest : public PushTest {
     scratch_.write("tree/a", "a");
     FakeRemote remote(1);
     remote.answers[0]["ask"] = {ended(0, empty())};
-    push(remote, tree(), {{0, "~/c"}}, told_);
+    before_ = tree();
+    push(remote, before_, {{0, "~/c"}}, told_);
     scratch_.write("tree/b", "b");
   }
   Tree tree() { return read_tree(scratch_.path() / "tree", {}); }
 
   tests::TemporaryFolder scratch_;
   Told told_;
+  Tree before_;
 };
 
 TEST_F(GuessTest, AHostThatHasTheLastTreeIsAskedAndSentInOneCommand) {
   GuessingRemote remote(1);
-  remote.answers[0]["ask with a guess"] = {ended(0, unpacked())};
+  remote.answers[0]["ask with a guess"] = {ended(0, guessed())};
   EXPECT_TRUE(push(remote, tree(), {{0, "~/c"}}, told_).at(0).ok());
   EXPECT_EQ(remote.steps[0], (Names{"ask with a guess"}));
   EXPECT_EQ(told_.pushed[0].sent.files, 1U);
@@ -269,8 +309,10 @@ TEST_F(GuessTest, AGuessThatIsWrongOrNoGoodIsFollowedByWhatTheHostLacks) {
   remote.answers[3]["ask with a guess"] = {ended(2, fault("the disk is full"))};
   const auto results =
       push(remote, tree(), {{0, "~/c"}, {1, "~/c"}, {2, "~/c"}, {3, "~/c"}}, told_);
-  EXPECT_EQ(remote.steps[0], (Names{"ask with a guess", "unpack"}));
-  EXPECT_EQ(remote.steps[1], (Names{"ask with a guess", "prepare", "rsync", "prune"}));
+  for (const std::size_t host : {0, 1}) {
+    EXPECT_EQ(remote.steps[host].front(), "ask with a guess");
+    EXPECT_EQ(remote.steps[host].back(), "place");
+  }
   EXPECT_EQ(remote.steps[2], (Names{"ask with a guess"}));
   EXPECT_TRUE(results.at(0).ok() && results.at(1).ok() && results.at(2).ok());
   EXPECT_EQ(results.at(3).error, "the disk is full");
@@ -282,14 +324,14 @@ TEST_F(GuessTest, WhereTheGuessCannotBeMadeTheHostIsAskedWithoutIt) {
   not_packed.failure = ssh::Failure::local_program;
   remote.answers[0]["ask with a guess"] = {not_packed};
   EXPECT_TRUE(push(remote, tree(), {{0, "~/c"}}, told_).at(0).ok());
-  EXPECT_EQ(remote.steps[0], (Names{"ask with a guess", "ask", "prepare", "rsync", "prune"}));
+  EXPECT_EQ(remote.steps[0], (Names{"ask with a guess", "ask", "begin", "parcel", "end", "place"}));
 }
 
 TEST_F(GuessTest, AHostThatSaysItHadAGuessWhereNoneWasSentIsSentTheTreeAllTheSame) {
   FakeRemote remote(2);
-  remote.answers[0]["ask"] = {ended(0, unpacked())};
+  remote.answers[0]["ask"] = {ended(0, guessed())};
   push(remote, tree(), {{0, "~/c"}, {1, "~/c"}}, told_, Relay::yes);
-  EXPECT_EQ(remote.steps[0], (Names{"ask", "prepare", "rsync", "prune"}));
+  EXPECT_EQ(remote.steps[0].back(), "place");
 }
 
 TEST_F(GuessTest, WhereNotEvenTheQuestionCanBeAskedThatIsTheHostsResult) {
@@ -300,6 +342,22 @@ TEST_F(GuessTest, WhereNotEvenTheQuestionCanBeAskedThatIsTheHostsResult) {
   const auto results = push(remote, tree(), {{0, "~/c"}, {1, "~/c"}}, told_, Relay::yes);
   EXPECT_EQ(results.at(0).failure, ssh::Failure::local_program);
   EXPECT_EQ(remote.steps[0], (Names{"ask"}));
+}
+
+TEST_F(GuessTest, AHostThatHasAKnownTreeIsSentWhatChangedSince) {
+  FakeRemote remote(1);
+  const auto basis = list_tree(before_, read_contents(before_)).fingerprint;
+  host::TreeReply known;
+  known.basis = basis;
+  remote.answers[0]["ask"] = {ended(0, host::to_frame(known))};
+  push(remote, tree(), {{0, "~/c"}}, told_);
+  EXPECT_EQ(told_.pushed[0].sent.files, 1U);
+  EXPECT_EQ(remote.bases, Names{basis});
+  known.has_begun = true;
+  remote.answers[0]["ask"] = {ended(0, host::to_frame(known))};
+  push(remote, tree(), {{0, "~/c"}}, told_);
+  EXPECT_EQ(told_.pushed[0].sent.files, 0U) << "it says itself what it lacks";
+  EXPECT_EQ(remote.bases, (Names{basis, ""}));
 }
 
 TEST_F(GuessTest, NothingIsGuessedWhereItWouldBeAWasteOrCannotBeRight) {
@@ -352,32 +410,12 @@ TEST_F(PushTest, AHostThatSaysForEverThatItSharesItsFolderFails) {
   EXPECT_EQ(told.order, (std::vector<std::size_t>{0, 1}));
 }
 
-TEST_F(PushTest, AFailedHostIsLeftAloneAndTheOthersGoOn) {
-  FakeRemote remote(3);
-  Told told;
-  remote.answers[0]["rsync"] = {
-      ended(11, "", "rsync: [receiver] write failed on \"a\": No space left on device (28)\n")};
-  remote.answers[1]["prepare"] = {ended(2, fault("rsync is not installed", "get it"))};
-  const auto results = push(remote, small_tree(), {{2, "/c"}, {0, "~/c"}, {1, "~/c"}}, told);
-  EXPECT_EQ(remote.steps[0], (Names{"ask", "prepare", "rsync"}));
-  EXPECT_EQ(remote.steps[1], (Names{"ask", "prepare"}));
-  EXPECT_EQ(remote.steps[2], (Names{"ask", "prepare", "rsync", "prune"}));
-  EXPECT_TRUE(results.at(0).ok());
-  EXPECT_EQ(results.at(1).exit_code, 11);
-  EXPECT_NE(results[1].error.find("No space left"), std::string::npos) << results[1].error;
-  EXPECT_EQ(
-      results[1].hint,
-      "free some space there; if df -h shows enough, df -i shows that its inodes are used up");
-  EXPECT_EQ(results.at(2).error, "rsync is not installed");
-  EXPECT_EQ(results[2].hint, "get it");
-  EXPECT_EQ(told.order, (std::vector<std::size_t>{2, 0, 1})) << "no host waits for another";
-}
-
 TEST_F(PushTest, WhatIsNoReplyIsAFailure) {
   FakeRemote remote(1);
   Told told;
-  for (const std::string step : {"ask", "prepare", "prune"}) {
-    remote.answers[0] = {{step, {ended(0, "nothing of ours\n")}}};
+  for (const std::string step : {"ask", "begin", "parcel", "end", "place"}) {
+    remote.answers[0] = {{step, {ended(0, "nothing of ours\n")}},
+                         {"place", {ended(0, step == "place" ? "nor this\n" : lacks(0, 1))}}};
     EXPECT_FALSE(push(remote, small_tree(), {{0, "~/c"}}, told).at(0).ok()) << step;
   }
 }
