@@ -261,7 +261,8 @@ bool Push::is_over(Slot& slot, const host::PlaceReply& reply) {
 Step Push::after_place(Slot& slot) {
   const auto reply = reply_in<host::PlaceReply>(slot.result);
   const auto lost = std::exchange(slot.lost, {});
-  if (reply && !reply->is_whole && lost) slot.result = *lost;
+  const bool is_told = slot.result.failure == ssh::Failure::none;
+  if (lost && is_told && (!reply || !reply->is_whole)) slot.result = *lost;
   if (!slot.result.ok()) return Step::done;
   if (is_over(slot, *reply)) return Step::done;
   slot.basis.clear();

@@ -244,6 +244,15 @@ TEST_F(PushTest, AParcelThatCouldNotBeTakenIsForgivenIfTheTreeIsThere) {
   EXPECT_EQ(results.at(1).error, "another host goes on with this copy");
 }
 
+TEST_F(PushTest, WhyAParcelCouldNotBeTakenIsToldWhereThePlacingFailsToo) {
+  FakeRemote remote(1);
+  Told told;
+  remote.answers[0]["parcel"] = {ended(2, fault("cannot write ~/c/a: No space left on device"))};
+  remote.answers[0]["place"] = {ended(2, fault("cannot write: No space left on device"))};
+  EXPECT_EQ(push(remote, small_tree(), {{0, "~/c"}}, told).at(0).error,
+            "cannot write ~/c/a: No space left on device");
+}
+
 TEST_F(PushTest, AHostThatIsLostIsNotAskedAgain) {
   FakeRemote remote(1);
   Told told;
