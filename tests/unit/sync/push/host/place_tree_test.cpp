@@ -236,6 +236,7 @@ TEST_F(PlaceTree, PartsOfFilesAreToldWithTheirBytes) {
   CopyEntry entry{"b", 0644, 1'000'000'000, 123'456'789, "", 100, ""};
   const std::string parts = aside() + copy_aside() + "/parts/";
   scratch_.write(parts + part_name(entry), "forty");
+  fs::permissions(scratch_.path() / aside() / copy_aside(), fs::perms::owner_all);
   const PlaceReply reply = place();
   ASSERT_EQ(reply.lacks.size(), 1U);
   EXPECT_EQ(reply.lacks[0].count, 2U);
