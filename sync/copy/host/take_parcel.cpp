@@ -43,7 +43,7 @@ class Taking {
   void put_beside(const std::string& part, const CopyEntry& entry);
   void open_part();
   void open_in_place(const Inside::Spot& spot);
-  void drop();
+  void drop_file();
   void hash_what_is_there();
   void write(std::string_view bytes);
   void end_range();
@@ -65,6 +65,10 @@ class Taking {
   CopiedFiles copied_;
 };
 
+/// A file of a code tree that is as large as that is a part first: if it breaks off, its beginning
+/// stays.
+constexpr std::uint64_t kSmall = 1'000'000;  // bytes
+
 constexpr const char* kGoesOn = "what has come stays; the same command goes on from there";
 
 [[noreturn]] void refuse(const std::string& path) {
@@ -78,6 +82,11 @@ bool is_as_listed(const CopyEntry& entry, const struct stat& there) {
   return S_ISLNK(there.st_mode) == !entry.target.empty() && !S_ISDIR(there.st_mode) &&
          there.st_mtim.tv_sec == entry.seconds && there.st_mtim.tv_nsec == entry.nanoseconds &&
          (S_ISLNK(there.st_mode) || static_cast<std::uint64_t>(there.st_size) == entry.size);
+}
+
+void drop(Inside& folder, const std::string& name) {
+  const Inside::Spot spot = folder.find(name);
+  ::unlinkat(spot.folder, spot.name, 0);
 }
 
 bool is_link_made(const Inside::Spot& spot, const CopyEntry& entry) {
@@ -110,10 +119,6 @@ void Taking::put(const std::string& part, const CopyEntry& entry) {
 void Taking::put_beside(const std::string& part, const CopyEntry& entry) {
   Inside& inside = folder_.inside();
   const std::string beside = entry.name.substr(0, entry.name.rfind('/') + 1) + folder_.beside();
-  const auto drop = [](Inside& from, const std::string& name) {
-    const Inside::Spot spot = from.find(name);
-    ::unlinkat(spot.folder, spot.name, 0);
-  };
   drop(inside, beside);
   try {
     if (entry.target.empty()) {
@@ -187,10 +192,9 @@ void Taking::open_in_place(const Inside::Spot& spot) {
 }
 
 /// Deletes what has come of the file.
-void Taking::drop() {
-  Inside& folder = part_.empty() ? folder_.inside() : folder_.parts();
-  const Inside::Spot spot = folder.find(part_.empty() ? piece_.entry.name : part_);
-  ::unlinkat(spot.folder, spot.name, 0);
+void Taking::drop_file() {
+  if (part_.empty()) return drop(folder_.inside(), piece_.entry.name);
+  drop(folder_.parts(), part_);
 }
 
 void Taking::begin(CopyPiece piece) {
@@ -210,8 +214,6 @@ void Taking::begin(CopyPiece piece) {
   if (piece_.offset > entry.size || piece_.bytes > entry.size - piece_.offset)
     throw BadMessage("a piece is not within its file");
   folder_.give_way();
-  constexpr std::uint64_t kSmall =
-      1'000'000;  // of a larger file that breaks off the beginning stays
   const bool is_all = piece_.offset == 0 && piece_.bytes == entry.size;
   if (folder_.is_for_tree() && is_all && entry.size < kSmall) {
     open_in_place(spot);
@@ -257,17 +259,13 @@ void Taking::end_file(const CopySum& sum) {
   if (!std::exchange(awaits_sum_, false)) throw BadMessage("a checksum belongs to no file");
   const CopyEntry& entry = piece_.entry;
   if (!file_.is_open()) return;
-  if (!part_.empty()) {
-    const std::string sum_file = sum_name();
-    const Inside::Spot state = folder_.parts().find(sum_file);
-    ::unlinkat(state.folder, state.name, 0);
-  }
+  if (!part_.empty()) drop(folder_.parts(), sum_name());
   folder_.give_way();
   struct stat part {};
   const bool is_whole = ::fstat(file_.get(), &part) == 0 && part.st_nlink == 1 &&
                         static_cast<std::uint64_t>(part.st_size) == entry.size;
   if (to_hex(sha_.finish()) != sum.sha256 || !is_whole) {
-    drop();
+    drop_file();
     taken_.spoilt.push_back(entry.name);
   } else {
     const timespec times[] = {{0, UTIME_OMIT}, {entry.seconds, entry.nanoseconds}};
@@ -275,7 +273,7 @@ void Taking::end_file(const CopySum& sum) {
     if (::fchmod(file_.get(), entry.mode & kPermissions) != 0 ||
         ::futimens(file_.get(), times) != 0 || ::close(file_.release()) != 0) {
       const int reason = errno;
-      drop();
+      drop_file();
       errno = reason;
       refuse(path_of(entry.name));
     }

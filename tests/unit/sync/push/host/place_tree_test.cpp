@@ -51,6 +51,20 @@ class PlaceTree : public testing::Test {
     return place_tree(request);
   }
 
+  /// Whoever holds the lock keeps the placing waiting, and lets it go on.
+  template <typename Holder>
+  void expect_wait_for(std::optional<Holder>& holder) {
+    std::atomic<bool> has_ended = false;
+    std::thread placing([&] {
+      place();
+      has_ended = true;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    EXPECT_FALSE(has_ended);
+    holder.reset();
+    placing.join();
+  }
+
   const CopyPlace parcels_{"~/code/"s + kComing, "tree.push", 1, 0, "", ""};
 
   std::string tree_;
@@ -62,15 +76,7 @@ TEST_F(PlaceTree, WaitsForTheOneThatHasTheFolder) {
   bring(line("a", "one"));
   std::optional<TreeFolder> other(std::in_place, "~/code");
   other->take_lock();
-  std::atomic<bool> has_ended = false;
-  std::thread placing([&] {
-    place();
-    has_ended = true;
-  });
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  EXPECT_FALSE(has_ended);
-  other.reset();
-  placing.join();
+  expect_wait_for(other);
 }
 
 // As where one host of several that share the folder has put the tree in its place.
@@ -114,15 +120,7 @@ TEST_F(PlaceTree, WaitsForAParcelThatIsBeingTaken) {
   CopyPlace another = parcels_;
   another.copy = "other.push";
   std::optional<CopyFolder> taking(std::in_place, another);
-  std::atomic<bool> has_ended = false;
-  std::thread placing([&] {
-    place();
-    has_ended = true;
-  });
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  EXPECT_FALSE(has_ended);
-  taking.reset();
-  placing.join();
+  expect_wait_for(taking);
 }
 
 /// The code folder while it is looked at, and what is to be put there.
