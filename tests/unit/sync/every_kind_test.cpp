@@ -29,19 +29,13 @@ struct Kind {
 
 /// This machine. It may be lost when all that was sent has come, before it is asked what comes
 /// next.
-struct Losing : Elsewhere, ssh::Events {
+struct Losing : Elsewhere, HandsOn {
   std::vector<ssh::HostResult> run(std::vector<ssh::Task> tasks, ssh::Events& events,
                                    const ssh::RunOptions& options) override {
     is_lost = is_lost || is_after_parcels(tasks.front());
     if (is_lost) return std::vector<ssh::HostResult>(tasks.size(), lost());
     to = &events;
     return real->run(std::move(tasks), *this, options);
-  }
-  void on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) override {
-    to->on_output(host, stream, bytes);
-  }
-  void on_progress(std::size_t host, const ssh::Transferred& input) override {
-    to->on_progress(host, input);
   }
   void on_result(std::size_t host, const ssh::HostResult& result) override {
     to->on_result(host, is_lost ? lost() : result);
@@ -63,7 +57,6 @@ struct Losing : Elsewhere, ssh::Events {
     return result;
   }
 
-  ssh::Events* to = nullptr;
   bool is_to_be_lost = false;
   bool is_lost = false;
   bool has_sent = false;

@@ -12,6 +12,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -48,6 +49,21 @@ inline std::vector<ssh::HostResult> push(ssh::Remote& remote, const Tree& tree,
   for (const Destination& each : destinations) told.pushed[each.host] = pushing->pushed(each.host);
   return results;
 }
+
+/// Hands on what a remote tells, so that a test may change some of it.
+struct HandsOn : ssh::Events {
+  void on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) override {
+    to->on_output(host, stream, bytes);
+  }
+  void on_progress(std::size_t host, const ssh::Transferred& input) override {
+    to->on_progress(host, input);
+  }
+  void on_result(std::size_t host, const ssh::HostResult& result) override {
+    to->on_result(host, result);
+  }
+
+  ssh::Events* to = nullptr;
+};
 
 /// This machine under another name, so that it is sent what a host over the network is.
 struct Elsewhere : ssh::Remote {

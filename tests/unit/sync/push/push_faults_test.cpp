@@ -19,22 +19,13 @@ namespace fs = std::filesystem;
 using Names = std::vector<std::string>;
 
 /// This machine; what is to happen before the tree is put in its place happens then.
-struct Disturbed : ssh::Remote, ssh::Events {
+struct Disturbed : ssh::Remote, HandsOn {
   const std::vector<ssh::Host>& hosts() const override { return real->hosts(); }
   bool interrupted() const override { return real->interrupted(); }
   std::vector<ssh::HostResult> run(std::vector<ssh::Task> tasks, ssh::Events& events,
                                    const ssh::RunOptions& options) override {
     to = &events;
     return real->run(std::move(tasks), *this, options);
-  }
-  void on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) override {
-    to->on_output(host, stream, bytes);
-  }
-  void on_progress(std::size_t host, const ssh::Transferred& input) override {
-    to->on_progress(host, input);
-  }
-  void on_result(std::size_t host, const ssh::HostResult& result) override {
-    to->on_result(host, result);
   }
   std::optional<ssh::NextTask> next_task(std::size_t host, const ssh::HostResult& result) override {
     auto next = to->next_task(host, result);
@@ -48,7 +39,6 @@ struct Disturbed : ssh::Remote, ssh::Events {
   }
 
   std::unique_ptr<ssh::Remote> real = ssh::make_fleet({ssh::parse_host("local")}, {});
-  ssh::Events* to = nullptr;
   std::function<void()> before_place;
   bool is_disturbed_once = true;
   bool breaks_off = false;

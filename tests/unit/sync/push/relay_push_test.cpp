@@ -28,6 +28,7 @@
 #include "ssh/host/network.h"
 #include "sync/push/push.h"
 #include "tests/unit/fake_remote.h"
+#include "tests/unit/sync/push/local_push.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::tree_sync {
@@ -39,7 +40,7 @@ constexpr std::size_t kHosts = 3;
 
 /// This machine under other names, so that it is sent what hosts over the network are; counts how
 /// often a package leaves the launcher.
-struct Elsewhere : ssh::Remote, ssh::Events {
+struct ThreeHosts : ssh::Remote, HandsOn {
   const std::vector<ssh::Host>& hosts() const override { return names; }
   bool interrupted() const override { return real->interrupted(); }
   std::vector<ssh::HostResult> run(std::vector<ssh::Task> tasks, ssh::Events& events,
@@ -60,9 +61,6 @@ struct Elsewhere : ssh::Remote, ssh::Events {
       }
       to->on_output(host, stream, host::to_frame(frame->kind, frame->body));
     }
-  }
-  void on_progress(std::size_t host, const ssh::Transferred& input) override {
-    to->on_progress(host, input);
   }
   /// Hosts go on once all have answered the question: on a busy machine the first could be through
   /// before the others ask.
@@ -87,14 +85,10 @@ struct Elsewhere : ssh::Remote, ssh::Events {
     sent += command->input_from != nullptr ? 1 : 0;
     return next;
   }
-  void on_result(std::size_t host, const ssh::HostResult& result) override {
-    to->on_result(host, result);
-  }
 
   std::vector<ssh::Host> names = {ssh::parse_host("a"), ssh::parse_host("b"), ssh::parse_host("c")};
   std::unique_ptr<ssh::Remote> real =
       ssh::make_fleet(std::vector<ssh::Host>(kHosts, ssh::parse_host("local")), {});
-  ssh::Events* to = nullptr;
   std::map<std::size_t, std::optional<ssh::HostResult>> answers;
   std::size_t sent = 0;            ///< parcels from here
   std::set<std::int64_t> parcels;  ///< that hosts pass on
@@ -191,7 +185,7 @@ class RelayPushTest : public ::testing::Test {
   tests::TemporaryFolder scratch_;
   tests::TemporaryVariable home_{"HOME", scratch_.write("home/.keep").parent_path()};
   tests::TemporaryVariable connection_{"SSH_CONNECTION", "127.0.0.1 40000 127.0.0.1 22"};
-  Elsewhere remote_;
+  ThreeHosts remote_;
   Tree tree_;
   std::vector<ssh::HostResult> results_;
   std::vector<Missed> missed_;
