@@ -5,8 +5,10 @@
 
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <limits>
 
+#include "ssh/machine/home_folder.h"
 #include "ssh/number.h"
 
 namespace dtool::cli {
@@ -47,6 +49,15 @@ Check must_be_from(double least, double most) {
 
 std::string must_not_be_empty(const std::string& text) {
   return text.empty() ? "the value is empty" : "";
+}
+
+std::string note_on_home(const std::string& flag, const std::string& path) {
+  const std::filesystem::path below = std::filesystem::path(path).lexically_relative(ssh::home_folder());
+  if (below.empty() || *below.begin() == "..") return "";
+  return fmt::format(
+      "{0}{1} is a path of this machine's home folder; {0}'~/{2}' (in quotes) is below the home "
+      "folder of each host",
+      flag, path, below == "." ? "" : below.native());
 }
 
 }  // namespace dtool::cli

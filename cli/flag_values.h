@@ -26,5 +26,8 @@ std::string must_be_count(const std::string& text);
 Check must_be_from(double least, double most);
 /// An unset shell variable gives an empty word, which would look like a flag that was left out.
 std::string must_not_be_empty(const std::string& text);
+/// What is worth a note on a path of hosts: the shell here has made `~` this machine's home folder.
+/// `flag` stands before the path. Empty: nothing.
+std::string note_on_home(const std::string& flag, const std::string& path);
 
 }  // namespace dtool::cli

@@ -9,7 +9,7 @@
 
 #include "cli/settings.h"
 #include "killfiles/killfile.h"
-#include "ssh/fleet.h"
+#include "ssh/connect_options.h"
 #include "ssh/host.h"
 
 namespace dtool::cli {

@@ -8,6 +8,7 @@ add_library(dtool_ssh STATIC
   ssh/config/config_time.cpp
   ssh/config/config_keyword.cpp
   ssh/config/config_value.cpp
+  ssh/fanout/host_key_scan.cpp
   ssh/fanout/host_program.cpp
   ssh/fanout/links.cpp
   ssh/fanout/local_connection.cpp
@@ -59,7 +60,6 @@ add_library(dtool_ssh STATIC
   ssh/program/masters.cpp
   ssh/program/program.cpp
   ssh/program/program_choice.cpp
-  ssh/program/program_scan.cpp
   ssh/quote.cpp
   ssh/remote.cpp
   ssh/script.cpp

@@ -49,7 +49,6 @@ if(DTOOL_TRAINER)
     trainer/data/sampler.cpp
     trainer/data/shared_values.cpp
     trainer/data/transfer_progress.cpp
-    trainer/launch/endpoint.cpp
     trainer/launch/environment.cpp
     trainer/launch/front_door.cpp
     trainer/launch/greeting.cpp
@@ -57,6 +56,7 @@ if(DTOOL_TRAINER)
     trainer/launch/launch.cpp
     trainer/launch/libraries.cpp
     trainer/launch/line_socket.cpp
+    trainer/launch/network.cpp
     trainer/launch/requests.cpp
     trainer/launch/run_token.cpp
     trainer/launch/visible_gpus.cpp
@@ -71,8 +71,11 @@ if(DTOOL_TRAINER)
     trainer/report/metrics.cpp
     trainer/report/progress_bar.cpp
     trainer/report/progress_log.cpp
+    trainer/report/written_file.cpp
+    trainer/settings/algorithm.cpp
     trainer/settings/command_line.cpp
     trainer/settings/data_settings.cpp
+    trainer/settings/endpoint.cpp
     trainer/settings/experiment.cpp
     trainer/settings/file_settings.cpp
     trainer/settings/model_settings.cpp

@@ -184,15 +184,6 @@ void require_path_of_hosts(const std::string& text) {
                      "name the folder from / or from ~/");
 }
 
-std::string note_on_home(const std::string& flag, const std::string& path) {
-  const fs::path below = fs::path(path).lexically_relative(ssh::home_folder());
-  if (below.empty() || *below.begin() == "..") return "";
-  return fmt::format(
-      "{0}{1} is a path of this machine's home folder; {0}'~/{2}' (in quotes) is below the home "
-      "folder of each host",
-      flag, path, below == "." ? "" : below.native());
-}
-
 std::string folder_on_hosts(const std::string& text) {
   const std::string first = text.substr(0, text.find('/'));
   if (first.find(':') != first.npos)

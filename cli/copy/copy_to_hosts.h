@@ -33,10 +33,6 @@ tree_sync::CopyList list_to_copy(Console& console, const std::vector<std::string
 /// Throws UsageError for `$HOME/x` and `~other/x`: no shell on the hosts reads a path.
 void require_path_of_hosts(const std::string& text);
 
-/// What is worth a note on a path of hosts: the shell here has made `~` this machine's home folder.
-/// `flag` stands before the path. Empty: nothing.
-std::string note_on_home(const std::string& flag, const std::string& path);
-
 /// The folder as hosts are told it: a relative path begins in the home folder.
 std::string folder_on_hosts(const std::string& text);
 

@@ -18,6 +18,7 @@
 #include "cli/watch/host/status.h"
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
+#include "ssh/host/frame_input.h"
 #include "ssh/host/frames.h"
 #include "ssh/host/kill.h"
 #include "ssh/host/messages/check.h"

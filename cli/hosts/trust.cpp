@@ -11,7 +11,7 @@
 #include "cli/failures.h"
 #include "cli/host_options.h"
 #include "cli/terminal_text.h"
-#include "ssh/keys/host_key.h"
+#include "ssh/fanout/host_key_scan.h"
 
 namespace dtool::cli {
 namespace {

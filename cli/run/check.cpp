@@ -404,4 +404,13 @@ std::vector<Checked> check_hosts(Console& console, ssh::Remote& remote, const Ne
   return checking.take_all();
 }
 
+std::vector<ssh::Host> cut_off(const std::string& address, const std::vector<Checked>& checked) {
+  std::vector<ssh::Host> hosts;
+  for (std::size_t i = 1; i < checked.size() && is_loopback(address); ++i) {
+    if (compare(checked[0].identity, checked[i].identity) != killfiles::Likeness::same)
+      hosts.push_back(checked[i].result.host);
+  }
+  return hosts;
+}
+
 }  // namespace dtool::cli

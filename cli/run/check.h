@@ -101,6 +101,10 @@ struct BundleForHosts {
 /// that host fails with the reason.
 BundleForHosts bundle_for(Console& console, const Needs& needs, std::vector<Checked>& checked);
 
+/// The machines that cannot reach rank 0 at `address`, since it is a loopback address and they are
+/// not where rank 0 is.
+std::vector<ssh::Host> cut_off(const std::string& address, const std::vector<Checked>& checked);
+
 /// Who the host is: its own words (ssh/host/identity.h) and the key of its server; unknown if it
 /// did not say.
 killfiles::HostIdentity identity_of(const std::string& line, const ssh::HostResult& result);

@@ -6,7 +6,6 @@
 #include <limits>
 
 #include "cli/flag_values.h"
-#include "cli/launchers/launcher.h"
 
 namespace dtool::cli {
 namespace {
@@ -21,11 +20,12 @@ std::string must_be_launcher(const std::string& name) {
 }
 
 /// Those of both commands. `code_path`: what that flag is about.
-void add_shared_flags(Options& command, RunFlags& flags, const std::string& code_path) {
+void add_shared_flags(Options& command, RunFlags& flags, const std::vector<std::string>& launchers,
+                      const std::string& code_path) {
   command.add_option("--launcher", flags.launcher, "what starts the processes (ssh)")
-      .type_name(fmt::format("{}", fmt::join(launcher_names(), "|")))
+      .type_name(fmt::format("{}", fmt::join(launchers, "|")))
       .check(must_be_launcher)
-      .one_of(launcher_names());
+      .one_of(launchers);
   command.add_option("--distributed_ip_and_port", flags.listener,
                      "where rank 0 listens: IP:PORT of the first host, or auto (auto)");
   command
@@ -119,7 +119,8 @@ void add_shared_flags(Options& command, RunFlags& flags, const std::string& code
 
 }  // namespace
 
-void add_run_flags(Options& command, RunFlags& flags) {
+void add_run_flags(Options& command, RunFlags& flags,
+                   const std::vector<std::string>& launchers) {
   command.add_option("EXPERIMENT", flags.experiment,
                      "a TOML file, or the name of an experiment that comes with dtool");
   command.footer(
@@ -143,7 +144,7 @@ void add_run_flags(Options& command, RunFlags& flags) {
       .add_flag("--broadcast_outputs", flags.broadcast_outputs,
                 "with --resume, each machine goes on with the outputs of machine 0")
       .needs(resume);
-  add_shared_flags(command, flags,
+  add_shared_flags(command, flags, launchers,
                    "where the current folder goes on the hosts (the same path below the home "
                    "folder, else ~/NAME)");
   command.add_option("--exclude", flags.excludes, "files not to send; repeatable")
@@ -172,7 +173,8 @@ void add_run_flags(Options& command, RunFlags& flags) {
       .excludes(own_tree);
 }
 
-void add_rerun_flags(Options& command, RunFlags& flags) {
+void add_rerun_flags(Options& command, RunFlags& flags,
+                     const std::vector<std::string>& launchers) {
   command.add_option("RUN", flags.rerun, "the run to repeat: its id, or the beginning of one")
       .required()
       .check(must_not_be_empty);
@@ -180,7 +182,7 @@ void add_rerun_flags(Options& command, RunFlags& flags) {
       "The run that is started has the same code, settings, seed and hosts, and outputs of its "
       "own. What is given here is used instead. The folder that the code came from is not needed.");
   add_host_options(command, flags.hosts);
-  add_shared_flags(command, flags,
+  add_shared_flags(command, flags, launchers,
                    "the code folder on the hosts, with the outputs and the files that were not "
                    "sent (as it was)");
   command.find("--seed")->description("another random seed (the earlier run's)");

@@ -68,12 +68,12 @@ struct RunFlags {
   bool dry_run = false;
 };
 
-/// Adds them to `dtool run`, with its EXPERIMENT.
-void add_run_flags(Options& command, RunFlags& flags);
+/// Adds them to `dtool run`, with its EXPERIMENT. `launchers`: the names that --launcher takes.
+void add_run_flags(Options& command, RunFlags& flags, const std::vector<std::string>& launchers);
 
 /// Adds to `dtool rerun` its RUN and the flags that it shares with `dtool run`: all but those about
 /// what runs, and about sending the current folder.
-void add_rerun_flags(Options& command, RunFlags& flags);
+void add_rerun_flags(Options& command, RunFlags& flags, const std::vector<std::string>& launchers);
 
 /// Fills flags that were not given from the settings, else with the defaults.
 void apply_settings(const Settings& settings, RunFlags& flags);

@@ -17,10 +17,6 @@
 namespace dtool::cli {
 namespace {
 
-bool is_loopback(const std::string& name) {
-  return name.starts_with("127.") || name == "localhost" || name == "local" || name == "::1";
-}
-
 /// The names that mean this host.
 bool is_called(const ssh::Host& host, const std::string& name, const ssh::ClientConfig& config) {
   if (host.is_local) return is_loopback(name) || !host::interface_of(name).empty();
@@ -28,6 +24,10 @@ bool is_called(const ssh::Host& host, const std::string& name, const ssh::Client
 }
 
 }  // namespace
+
+bool is_loopback(const std::string& name) {
+  return name.starts_with("127.") || name == "localhost" || name == "local" || name == "::1";
+}
 
 ListenerAddress parse_listener(const std::string& text, const Targets& targets) {
   const std::size_t colon = text.rfind(':');
@@ -61,15 +61,6 @@ std::string peer_of(const Targets& targets) {
   return ssh::ClientConfig::read(targets.connect.config_file, targets.connect.settings)
       .resolve(*peer)
       .address;
-}
-
-std::vector<ssh::Host> cut_off(const std::string& address, const std::vector<Checked>& checked) {
-  std::vector<ssh::Host> hosts;
-  for (std::size_t i = 1; i < checked.size() && is_loopback(address); ++i) {
-    if (compare(checked[0].identity, checked[i].identity) != killfiles::Likeness::same)
-      hosts.push_back(checked[i].result.host);
-  }
-  return hosts;
 }
 
 int parse_processes(const std::string& text) {

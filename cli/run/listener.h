@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "cli/host_options.h"
-#include "cli/run/check.h"
 
 namespace dtool::cli {
 
@@ -20,13 +19,12 @@ struct ListenerAddress {
 /// rank 0: its name, or its address in the SSH configuration. Throws UsageError.
 ListenerAddress parse_listener(const std::string& text, const Targets& targets);
 
+/// Whether the name or address can only mean the machine on which it is used.
+bool is_loopback(const std::string& name);
+
 /// If the first target is this machine: the name or address, by the SSH configuration, of the first
 /// that is another. The way there tells this machine's own address for the others. Else empty.
 std::string peer_of(const Targets& targets);
-
-/// The machines that cannot reach rank 0 at `address`, since it is a loopback address and they are
-/// not where rank 0 is.
-std::vector<ssh::Host> cut_off(const std::string& address, const std::vector<Checked>& checked);
 
 /// `--nproc_per_node N`. Throws UsageError.
 int parse_processes(const std::string& text);

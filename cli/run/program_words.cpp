@@ -14,7 +14,7 @@
 
 #include "cli/action.h"
 #include "cli/command_line.h"
-#include "cli/copy/copy_to_hosts.h"
+#include "cli/flag_values.h"
 #include "cli/run/code_tree.h"
 #include "cli/run/environment/assignments.h"
 #include "killfiles/nearest.h"

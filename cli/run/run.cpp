@@ -64,8 +64,8 @@ class RunAction : public Action {
 
 void RunAction::add_options(Options& command) {
   command_.emplace(command);
-  run_.start == Start::rerun ? add_rerun_flags(command, run_.flags)
-                             : add_run_flags(command, run_.flags);
+  run_.start == Start::rerun ? add_rerun_flags(command, run_.flags, launcher_names())
+                             : add_run_flags(command, run_.flags, launcher_names());
   for (const auto& launcher : launchers_) {
     for (const Option option : launcher->add_options(command))
       own_options_[option].push_back(launcher.get());

@@ -399,4 +399,11 @@ std::vector<fs::path> usual_identities() {
   return {folder / "id_ed25519", folder / "id_ecdsa", folder / "id_rsa"};
 }
 
+HostError needs_program(const Endpoint& endpoint) {
+  return {Failure::unreachable,
+          fmt::format("the SSH configuration asks for {}, which only the ssh program does",
+                      endpoint.needs_program),
+          "it is not used, since the configuration or a flag says libssh: --ssh_program auto"};
+}
+
 }  // namespace dtool::ssh

@@ -16,6 +16,7 @@
 
 #include "ssh/config/config_block.h"
 #include "ssh/host.h"
+#include "ssh/host_error.h"
 
 namespace dtool::ssh {
 
@@ -83,5 +84,8 @@ class ClientConfig {
 
 /// The files that are tried if the user names none.
 std::vector<std::filesystem::path> usual_identities();
+
+/// The failure of a host that needs `ssh` when `ssh` must not be used.
+HostError needs_program(const Endpoint& endpoint);
 
 }  // namespace dtool::ssh

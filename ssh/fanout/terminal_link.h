@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "ssh/fleet.h"
+#include "ssh/connect_options.h"
 #include "ssh/host.h"
 #include "ssh/remote.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "ssh/fleet.h"
+#include "ssh/connect_options.h"
 #include "ssh/host.h"
 
 namespace dtool::ssh {

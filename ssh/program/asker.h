@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "ssh/fleet.h"
+#include "ssh/connect_options.h"
 #include "ssh/host.h"
 #include "ssh/kept/kept_folder.h"
 #include "ssh/machine/reactor.h"

@@ -11,7 +11,7 @@
 
 #include "ssh/config/client_config.h"
 #include "ssh/connection.h"
-#include "ssh/fleet.h"
+#include "ssh/connect_options.h"
 #include "ssh/host.h"
 #include "ssh/kept/kept_folder.h"
 #include "ssh/machine/reactor.h"

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ssh/fleet.h"
+#include "ssh/connect_options.h"
 #include "ssh/host.h"
 #include "ssh/host_error.h"
 

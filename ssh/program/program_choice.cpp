@@ -86,13 +86,6 @@ bool may_have_master(const Endpoint& endpoint) {
   return is_there;
 }
 
-HostError needs_program(const Endpoint& endpoint) {
-  return {Failure::unreachable,
-          fmt::format("the SSH configuration asks for {}, which only the ssh program does",
-                      endpoint.needs_program),
-          "it is not used, since the configuration or a flag says libssh: --ssh_program auto"};
-}
-
 HostError with_hint_at_program(const HostError& refused) {
   const std::string hint = refused.hint();
   return {refused.failure(), refused.what(),

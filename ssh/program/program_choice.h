@@ -33,9 +33,6 @@ asio::awaitable<std::unique_ptr<Connection>> connect_over_program(Connector& con
 /// matches ControlPath. Only `ssh` knows for sure.
 bool may_have_master(const Endpoint& endpoint);
 
-/// The failure of a host that needs `ssh` when `ssh` must not be used.
-HostError needs_program(const Endpoint& endpoint);
-
 /// A refused login, with a hint at what `ssh` could do in addition.
 HostError with_hint_at_program(const HostError& refused);
 

@@ -14,7 +14,6 @@
 #include <utility>
 
 #include "ssh/host_error.h"
-#include "ssh/program/program_choice.h"
 #include "ssh/session/tcp.h"
 
 namespace dtool::ssh {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "ssh/config/client_config.h"
-#include "ssh/fleet.h"
+#include "ssh/connect_options.h"
 #include "ssh/host.h"
 #include "ssh/keys/identity.h"
 #include "ssh/keys/known_hosts.h"

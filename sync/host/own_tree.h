@@ -12,7 +12,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "ssh/host/frames.h"
+#include "ssh/host/frame_input.h"
 #include "ssh/host/messages/tree.h"
 #include "sync/host/tree_folder.h"
 

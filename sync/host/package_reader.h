@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "ssh/host/frame_input.h"
 #include "ssh/host/frames.h"
 #include "sync/host/cipher.h"
 

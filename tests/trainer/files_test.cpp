@@ -16,10 +16,11 @@
 #include "tests/trainer/own_folder.h"
 #include "tests/unit/disk_steps.h"
 #include "trainer/data/idx.h"
-#include "trainer/launch/endpoint.h"
+#include "trainer/launch/network.h"
 #include "trainer/report/metrics.h"
 #include "trainer/settings/usage_error.h"
 #include "trainer/training/checkpoint_folder.h"
+#include "trainer/report/written_file.h"
 
 using namespace dtool::trainer;
 using dtool::killfiles::read_whole;

@@ -14,7 +14,7 @@
 #include "trainer/comm/library_transport.h"
 #include "trainer/comm/links.h"
 #include "trainer/settings/usage_error.h"
-#include "trainer/training/checkpoint_folder.h"
+#include "trainer/report/written_file.h"
 
 namespace dtool::trainer {
 namespace {

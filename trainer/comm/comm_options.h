@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "trainer/comm/exchange_plan.h"
+#include "trainer/settings/algorithm.h"
 #include "trainer/settings/experiment.h"
 
 namespace dtool::trainer {

@@ -5,10 +5,10 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <set>
-#include <string_view>
 #include <vector>
+
+#include "trainer/settings/algorithm.h"
 
 namespace dtool::trainer {
 
@@ -40,16 +40,6 @@ struct Round {
 
 /// A rank's rounds, in order. A message from a to b matches the next one that b expects from a.
 using Plan = std::vector<Round>;
-
-enum class Algorithm { ring, pairwise, halving_doubling, doubling, tree };
-
-inline constexpr Algorithm kAlgorithms[] = {Algorithm::ring, Algorithm::pairwise,
-                                            Algorithm::halving_doubling, Algorithm::doubling,
-                                            Algorithm::tree};
-
-/// `ring`, `pairwise`, `halving_doubling`, `doubling`, `tree`.
-std::string_view to_string(Algorithm algorithm);
-std::optional<Algorithm> algorithm_of(std::string_view name);
 
 /// After it every rank has the sum over all ranks, with equal bits.
 Plan plan_all_reduce(Algorithm algorithm, int rank, int size, std::int64_t elements);

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "trainer/launch/endpoint.h"
+#include "trainer/settings/endpoint.h"
 #include "trainer/launch/greeting.h"
 #include "trainer/launch/line_socket.h"
 

@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "trainer/launch/endpoint.h"
+#include "trainer/settings/endpoint.h"
 #include "trainer/launch/run_token.h"
 
 namespace dtool::trainer {

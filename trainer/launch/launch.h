@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "trainer/launch/endpoint.h"
+#include "trainer/settings/endpoint.h"
 #include "trainer/launch/environment.h"
 #include "trainer/settings/command_line.h"
 

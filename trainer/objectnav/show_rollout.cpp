@@ -15,7 +15,7 @@
 #include "trainer/objectnav/svg_picture.h"
 #include "trainer/objectnav/text_picture.h"
 #include "trainer/settings/usage_error.h"
-#include "trainer/training/checkpoint_folder.h"
+#include "trainer/report/written_file.h"
 
 namespace dtool::trainer {
 namespace {

@@ -12,7 +12,7 @@
 #include <memory>
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 
-#include "trainer/launch/endpoint.h"
+#include "trainer/launch/network.h"
 
 static_assert(TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4),
               "GPUs need LibTorch 2.4 or newer: configure with -DDTOOL_CUDA=OFF");

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "trainer/launch/endpoint.h"
+#include "trainer/settings/endpoint.h"
 
 namespace dtool::trainer {
 

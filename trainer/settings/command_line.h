@@ -10,7 +10,7 @@
 #include <string>
 
 #include "trainer/comm/comm_options.h"
-#include "trainer/launch/endpoint.h"
+#include "trainer/settings/endpoint.h"
 #include "trainer/settings/rollout_options.h"
 
 namespace dtool::trainer {

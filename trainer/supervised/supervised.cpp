@@ -24,7 +24,7 @@
 #include "trainer/supervised/probe.h"
 #include "trainer/supervised/stage_plan.h"
 #include "trainer/supervised/supervised_settings.h"
-#include "trainer/training/checkpoint_folder.h"
+#include "trainer/report/written_file.h"
 #include "trainer/training/data_parallel.h"
 #include "trainer/training/graphed_step.h"
 #include "trainer/training/training.h"

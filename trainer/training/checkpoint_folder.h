@@ -4,24 +4,10 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <vector>
 
 namespace dtool::trainer {
-
-/// Takes the next bytes of a file.
-using Sink = std::function<void(std::string_view)>;
-
-/// Writes to `file` what `write` gives to its sink, so that at every instant the file is absent,
-/// the former one, or complete: a temporary file beside it, fsync, rename, fsync of the folder.
-/// Throws std::system_error, and what `write` throws.
-void write_whole(const std::filesystem::path& file, const std::function<void(const Sink&)>& write);
-
-/// The same with all bytes at once.
-void write_whole(const std::filesystem::path& file, const std::string& content);
 
 /// `folder/step_000001876.safetensors`.
 std::filesystem::path checkpoint_file(const std::filesystem::path& folder, std::int64_t step);

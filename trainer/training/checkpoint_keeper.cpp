@@ -10,6 +10,7 @@
 
 #include "trainer/launch/requests.h"
 #include "trainer/training/checkpoint_folder.h"
+#include "trainer/report/written_file.h"
 #include "trainer/training/resume.h"
 #include "trainer/training/snapshot.h"
 

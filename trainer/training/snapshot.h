@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "trainer/model/model.h"
-#include "trainer/training/checkpoint_folder.h"
+#include "trainer/report/written_file.h"
 #include "trainer/training/checkpoint_reader.h"
 #include "trainer/training/optimizer.h"
 #include "trainer/training/progress.h"

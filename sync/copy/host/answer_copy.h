@@ -3,7 +3,7 @@
 // anything is sent, and once more at the end, as the proof that all is there.
 #pragma once
 
-#include "ssh/host/frames.h"
+#include "ssh/host/frame_input.h"
 #include "ssh/host/messages/copy.h"
 
 namespace dtool::host {

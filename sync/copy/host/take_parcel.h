@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "ssh/host/frames.h"
+#include "ssh/host/frame_input.h"
 #include "ssh/host/messages/copy.h"
 #include "ssh/host/messages/tree.h"
 #include "sync/copy/host/copy_folder.h"

@@ -3,7 +3,7 @@
 // nothing has changed since the last push, the host does no more than stat each file, once.
 #pragma once
 
-#include "ssh/host/frames.h"
+#include "ssh/host/frame_input.h"
 #include "ssh/host/messages/push.h"
 
 namespace dtool::host {

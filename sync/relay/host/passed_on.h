@@ -10,7 +10,7 @@
 #include <string>
 
 #include "ssh/host/files.h"
-#include "ssh/host/frames.h"
+#include "ssh/host/frame_input.h"
 #include "ssh/host/messages/tree.h"
 #include "sync/relay/host/package_server.h"
 

@@ -54,7 +54,7 @@ class Resumed {
   explicit Resumed(const std::vector<std::string>& words, RunRecord record = record_of_run(),
                    Start start = Start::resumed)
       : earlier(std::move(record), start) {
-    start == Start::rerun ? add_rerun_flags(options, flags) : add_run_flags(options, flags);
+    start == Start::rerun ? add_rerun_flags(options, flags, {"ssh", "mpi"}) : add_run_flags(options, flags, {"ssh", "mpi"});
     std::vector<std::string> reversed(words.rbegin(), words.rend());
     app.parse(reversed);
     earlier.give_flags(options);
@@ -165,7 +165,7 @@ TEST(EarlierRun, ARerunOfSeveralSeedsHasThemUnlessOneIsGiven) {
   Options options(app);
   std::string seeds;
   RunFlags flags;
-  add_rerun_flags(options, flags);
+  add_rerun_flags(options, flags, {"ssh", "mpi"});
   options.add_option("--seeds", seeds, "");
   app.parse(std::vector<std::string>{"digits_1"});
   EarlierRun(record, Start::rerun).give_flags(options);

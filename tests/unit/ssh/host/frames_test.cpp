@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Messages cross whole or not at all, whatever the pieces in which they come.
+#include "ssh/host/frame_input.h"
 #include "ssh/host/frames.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a server has to show before it is trusted.
+#include "ssh/fanout/host_key_scan.h"
 #include "ssh/keys/host_key.h"
 
 #include <gtest/gtest.h>

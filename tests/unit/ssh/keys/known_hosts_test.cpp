@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "ssh/fanout/host_key_scan.h"
 #include "ssh/keys/host_key.h"
 #include "ssh/machine/base64.h"
 #include "tests/unit/temporary_folder.h"

@@ -13,6 +13,7 @@
 #include <string>
 #include <utility>
 
+#include "ssh/host/frame_input.h"
 #include "ssh/host/frames.h"
 #include "ssh/host/messages/copy.h"
 #include "ssh/host/messages/tree.h"

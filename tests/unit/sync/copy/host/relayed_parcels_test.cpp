@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "ssh/host/frame_input.h"
 #include "ssh/host/frames.h"
 #include "ssh/host/messages/copy.h"
 #include "ssh/host/messages/tree.h"

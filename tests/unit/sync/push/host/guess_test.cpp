@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "ssh/host/files.h"
+#include "ssh/host/frame_input.h"
 #include "ssh/host/frames.h"
 #include "ssh/host/messages/push.h"
 #include "ssh/host/sha256.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// An address and a port. Also two questions about this machine's network: which port is free, and
-// which of its addresses leads to another machine.
+// This machine's network: which port is free, who answers, and which of its addresses leads to
+// another machine.
 #pragma once
 
 #include <chrono>
@@ -8,20 +8,9 @@
 #include <string>
 #include <string_view>
 
+#include "trainer/settings/endpoint.h"
+
 namespace dtool::trainer {
-
-struct Endpoint {
-  std::string host;  ///< a name, an IPv4 address, or an IPv6 address without brackets
-  std::uint16_t port = 0;
-
-  bool operator==(const Endpoint&) const = default;
-};
-
-/// Reads `IP:PORT`, `name:PORT` or `[v6::address]:PORT`. Throws UsageError.
-Endpoint parse_endpoint(std::string_view text);
-
-/// The text that `parse_endpoint` reads.
-std::string to_string(const Endpoint& endpoint);
 
 /// Keeps a free TCP port reserved while it lives: the kernel gives the port to no other program,
 /// but a listener that sets SO_REUSEADDR (as TCPStore does) can take it.
