@@ -11,7 +11,7 @@
 #include "cli/console.h"
 #include "cli/options.h"
 #include "cli/settings.h"
-#include "ssh/fleet.h"
+#include "ssh/fanout/fleet.h"
 #include "ssh/remote.h"
 
 namespace dtool::cli {

@@ -1,32 +1,32 @@
 # SPDX-License-Identifier: MIT
 # The commands. All but main.cpp is a library, so that tests can link it.
 dtool_embed(${PROJECT_BINARY_DIR}/generated/cli/scripts.h dtool::cli::scripts
-  ${PROJECT_SOURCE_DIR}/cli/launchers/gridengine/scripts/gridengine.sh
-  ${PROJECT_SOURCE_DIR}/cli/launchers/mpi/scripts/launch_orted.sh
-  ${PROJECT_SOURCE_DIR}/cli/launchers/mpi/scripts/mpi_check.sh
-  ${PROJECT_SOURCE_DIR}/cli/launchers/mpi/scripts/mpirun.sh
-  ${PROJECT_SOURCE_DIR}/cli/launchers/scheduler/scripts/numbers_scheduler.sh
-  ${PROJECT_SOURCE_DIR}/cli/launchers/scheduler/scripts/scheduler_batch.sh
-  ${PROJECT_SOURCE_DIR}/cli/launchers/scheduler/scripts/scheduler_check.sh
-  ${PROJECT_SOURCE_DIR}/cli/launchers/scheduler/scripts/scheduler_end.sh
-  ${PROJECT_SOURCE_DIR}/cli/launchers/scheduler/scripts/scheduler_folders.sh
-  ${PROJECT_SOURCE_DIR}/cli/launchers/scheduler/scripts/scheduler_submit.sh
-  ${PROJECT_SOURCE_DIR}/cli/launchers/slurm/scripts/slurm.sh
-  ${PROJECT_SOURCE_DIR}/cli/launchers/slurm/scripts/slurm_end_steps.sh
-  ${PROJECT_SOURCE_DIR}/cli/launchers/slurm/scripts/slurm_steps_probe.sh
-  ${PROJECT_SOURCE_DIR}/cli/launchers/ssh/scripts/numbers_ssh.sh
-  ${PROJECT_SOURCE_DIR}/cli/run/environment/scripts/ready.sh
-  ${PROJECT_SOURCE_DIR}/cli/run/environment/scripts/container.sh
-  ${PROJECT_SOURCE_DIR}/cli/run/environment/scripts/environment.sh
-  ${PROJECT_SOURCE_DIR}/cli/run/environment/scripts/software.sh
-  ${PROJECT_SOURCE_DIR}/cli/run/scripts/install_conda.py
-  ${PROJECT_SOURCE_DIR}/cli/run/scripts/keep_ranks.sh
-  ${PROJECT_SOURCE_DIR}/cli/run/scripts/launch.sh
-  ${PROJECT_SOURCE_DIR}/cli/run/scripts/python_packages.py
-  ${PROJECT_SOURCE_DIR}/cli/run/scripts/read_requirements.py
-  ${PROJECT_SOURCE_DIR}/cli/run/scripts/solve_conda.py
-  ${PROJECT_SOURCE_DIR}/cli/run/scripts/torchrun.sh
-  ${PROJECT_SOURCE_DIR}/cli/run/scripts/words.sh)
+  ${PROJECT_SOURCE_DIR}/cli/launchers/scripts/gridengine.sh
+  ${PROJECT_SOURCE_DIR}/cli/launchers/scripts/launch_orted.sh
+  ${PROJECT_SOURCE_DIR}/cli/launchers/scripts/mpi_check.sh
+  ${PROJECT_SOURCE_DIR}/cli/launchers/scripts/mpirun.sh
+  ${PROJECT_SOURCE_DIR}/cli/launchers/scripts/numbers_scheduler.sh
+  ${PROJECT_SOURCE_DIR}/cli/launchers/scripts/numbers_ssh.sh
+  ${PROJECT_SOURCE_DIR}/cli/launchers/scripts/scheduler_batch.sh
+  ${PROJECT_SOURCE_DIR}/cli/launchers/scripts/scheduler_check.sh
+  ${PROJECT_SOURCE_DIR}/cli/launchers/scripts/scheduler_end.sh
+  ${PROJECT_SOURCE_DIR}/cli/launchers/scripts/scheduler_folders.sh
+  ${PROJECT_SOURCE_DIR}/cli/launchers/scripts/scheduler_submit.sh
+  ${PROJECT_SOURCE_DIR}/cli/launchers/scripts/slurm.sh
+  ${PROJECT_SOURCE_DIR}/cli/launchers/scripts/slurm_end_steps.sh
+  ${PROJECT_SOURCE_DIR}/cli/launchers/scripts/slurm_steps_probe.sh
+  ${PROJECT_SOURCE_DIR}/cli/plan/scripts/container.sh
+  ${PROJECT_SOURCE_DIR}/cli/plan/scripts/environment.sh
+  ${PROJECT_SOURCE_DIR}/cli/plan/scripts/keep_ranks.sh
+  ${PROJECT_SOURCE_DIR}/cli/plan/scripts/launch.sh
+  ${PROJECT_SOURCE_DIR}/cli/plan/scripts/ready.sh
+  ${PROJECT_SOURCE_DIR}/cli/plan/scripts/software.sh
+  ${PROJECT_SOURCE_DIR}/cli/plan/scripts/torchrun.sh
+  ${PROJECT_SOURCE_DIR}/cli/plan/scripts/words.sh
+  ${PROJECT_SOURCE_DIR}/cli/ready/scripts/install_conda.py
+  ${PROJECT_SOURCE_DIR}/cli/ready/scripts/python_packages.py
+  ${PROJECT_SOURCE_DIR}/cli/ready/scripts/read_requirements.py
+  ${PROJECT_SOURCE_DIR}/cli/ready/scripts/solve_conda.py)
 dtool_embed(${PROJECT_BINARY_DIR}/generated/cli/completion_scripts.h dtool::cli::completion_scripts KEEP_COMMENTS
   ${PROJECT_SOURCE_DIR}/cli/shell/bash_completion.sh
   ${PROJECT_SOURCE_DIR}/cli/shell/fish_completion.fish
@@ -34,14 +34,16 @@ dtool_embed(${PROJECT_BINARY_DIR}/generated/cli/completion_scripts.h dtool::cli:
 file(GLOB experiments CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/trainer/experiments/*.toml)
 dtool_embed(${PROJECT_BINARY_DIR}/generated/trainer/experiments/shipped.h dtool::trainer::experiments KEEP_COMMENTS TABLE ${experiments})
 add_library(dtool_cli STATIC
+  cli/assignments.cpp
   cli/command_line.cpp
   cli/console.cpp
   cli/copy/copy.cpp
   cli/copy/copy_from_hosts.cpp
   cli/copy/copy_to_hosts.cpp
+  cli/copy/data.cpp
+  cli/copy/fetch.cpp
+  cli/copy/fetch_plan.cpp
   cli/failures.cpp
-  cli/fetch/fetch.cpp
-  cli/fetch/fetch_plan.cpp
   cli/flag_values.cpp
   cli/host_options.cpp
   cli/host_output.cpp
@@ -51,29 +53,40 @@ add_library(dtool_cli STATIC
   cli/hosts/config.cpp
   cli/hosts/disconnect.cpp
   cli/hosts/install.cpp
+  cli/hosts/listener_trial.cpp
   cli/hosts/trust.cpp
   cli/kill/end_run.cpp
   cli/kill/kill.cpp
-  cli/launchers/gridengine/gridengine.cpp
+  cli/large_texts.cpp
+  cli/launchers/gridengine.cpp
   cli/launchers/launcher.cpp
-  cli/launchers/mpi/mpi.cpp
-  cli/launchers/scheduler/scheduler.cpp
-  cli/launchers/scheduler/scheduler_text.cpp
-  cli/launchers/slurm/slurm.cpp
-  cli/launchers/slurm/slurm_text.cpp
-  cli/launchers/ssh/ssh.cpp
-  cli/launchers/ssh/supervised.cpp
+  cli/launchers/mpi.cpp
+  cli/launchers/scheduler.cpp
+  cli/launchers/scheduler_text.cpp
+  cli/launchers/slurm.cpp
+  cli/launchers/slurm_text.cpp
+  cli/launchers/ssh.cpp
+  cli/launchers/supervised.cpp
+  cli/logs/attach.cpp
   cli/logs/follow.cpp
   cli/logs/log_follow.cpp
   cli/logs/log_lines.cpp
   cli/logs/log_output.cpp
   cli/logs/log_stream.cpp
   cli/logs/logs.cpp
+  cli/logs/raw_terminal.cpp
   cli/logs/since.cpp
-  cli/large_texts.cpp
   cli/metric_numbers.cpp
-  cli/new_run.cpp
   cli/options.cpp
+  cli/plan/code_tree.cpp
+  cli/plan/environment.cpp
+  cli/plan/experiment.cpp
+  cli/plan/exports.cpp
+  cli/plan/flags.cpp
+  cli/plan/listener.cpp
+  cli/plan/plan.cpp
+  cli/plan/program_flags.cpp
+  cli/plan/program_words.cpp
   cli/plot/axis.cpp
   cli/plot/chart.cpp
   cli/plot/comm_rows.cpp
@@ -84,67 +97,54 @@ add_library(dtool_cli STATIC
   cli/plot/plot.cpp
   cli/plot/plot_sources.cpp
   cli/plot/terminal_chart.cpp
+  cli/ready/check.cpp
+  cli/ready/conda_packages.cpp
+  cli/ready/environment_lacks.cpp
+  cli/ready/package_store.cpp
+  cli/ready/program_lacks.cpp
+  cli/ready/python_environment.cpp
+  cli/ready/python_packages.cpp
+  cli/ready/sending_progress.cpp
+  cli/ready/start_jobs.cpp
+  cli/ready/supply.cpp
+  cli/ready/trainer_bundle.cpp
+  cli/ready/tree_push.cpp
   cli/record/comparison.cpp
-  cli/record/diff.cpp
-  cli/record/find_run.cpp
+  cli/record/new_run.cpp
   cli/record/packed_text.cpp
   cli/record/record.cpp
-  cli/record/record_end.cpp
   cli/record/record_files.cpp
-  cli/record/show.cpp
-  cli/recorded.cpp
-  cli/remove_run.cpp
+  cli/record/recorded.cpp
+  cli/record/remove_run.cpp
   cli/run/brought_folder.cpp
-  cli/run/check.cpp
-  cli/run/code_tree.cpp
-  cli/run/conda_packages.cpp
-  cli/run/data.cpp
   cli/run/earlier_code.cpp
   cli/run/earlier_outputs.cpp
   cli/run/earlier_run.cpp
-  cli/run/environment/assignments.cpp
-  cli/run/environment/environment.cpp
-  cli/run/environment/environment_lacks.cpp
-  cli/run/environment/exports.cpp
-  cli/run/environment/program_lacks.cpp
-  cli/run/experiment.cpp
-  cli/run/flags.cpp
-  cli/run/listener.cpp
-  cli/run/listener_trial.cpp
   cli/run/make_plan.cpp
   cli/run/make_ready.cpp
-  cli/run/package_store.cpp
   cli/run/pending_run.cpp
-  cli/run/plan.cpp
-  cli/run/program_flags.cpp
-  cli/run/program_words.cpp
-  cli/run/python_environment.cpp
-  cli/run/python_packages.cpp
   cli/run/record_plan.cpp
   cli/run/report.cpp
   cli/run/resume.cpp
   cli/run/run.cpp
-  cli/run/sending_progress.cpp
   cli/run/start.cpp
-  cli/run/start_jobs.cpp
-  cli/run/supply.cpp
-  cli/run/trainer_bundle.cpp
-  cli/run/tree_push.cpp
   cli/settings.cpp
   cli/shell/completion.cpp
   cli/shell/live_values.cpp
   cli/shell/man_page.cpp
   cli/shell/print_completion.cpp
   cli/terminal_text.cpp
-  cli/watch/attach.cpp
   cli/watch/cause.cpp
+  cli/watch/diff.cpp
+  cli/watch/find_run.cpp
   cli/watch/full_screen.cpp
   cli/watch/list.cpp
   cli/watch/list_table.cpp
   cli/watch/machine_status.cpp
-  cli/watch/raw_terminal.cpp
+  cli/watch/record_end.cpp
   cli/watch/run_states.cpp
   cli/watch/run_status.cpp
+  cli/watch/show.cpp
   cli/watch/status.cpp
   cli/watch/status_answer.cpp
   cli/watch/status_headlines.cpp
@@ -155,7 +155,7 @@ dtool_join_sources(dtool_cli 12)
 target_link_libraries(dtool_cli PUBLIC dtool_warnings dtool_ssh dtool_sync dtool_killfiles fmt::fmt
   PRIVATE PkgConfig::tomlplusplus PUBLIC
   nlohmann_json::nlohmann_json CLI11::CLI11)
-add_executable(dtool cli/main.cpp)
+add_executable(dtool cli/shell/main.cpp)
 target_link_libraries(dtool PRIVATE dtool_cli)
 
 # Man pages come from the tables that --help comes from, so dtool writes them itself.

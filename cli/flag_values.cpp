@@ -52,7 +52,8 @@ std::string must_not_be_empty(const std::string& text) {
 }
 
 std::string note_on_home(const std::string& flag, const std::string& path) {
-  const std::filesystem::path below = std::filesystem::path(path).lexically_relative(ssh::home_folder());
+  const std::filesystem::path below =
+      std::filesystem::path(path).lexically_relative(ssh::home_folder());
   if (below.empty() || *below.begin() == "..") return "";
   return fmt::format(
       "{0}{1} is a path of this machine's home folder; {0}'~/{2}' (in quotes) is below the home "

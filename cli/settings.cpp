@@ -13,8 +13,8 @@
 #include <system_error>
 
 #include "cli/action.h"
+#include "cli/assignments.h"
 #include "cli/flag_values.h"
-#include "cli/run/environment/assignments.h"
 #include "killfiles/strict_toml.h"
 #include "killfiles/whole_file.h"
 #include "ssh/machine/home_folder.h"

@@ -72,7 +72,7 @@ bool is_run_id(std::string_view id);
 /// ~/.dtool/runs/<run id> on a host. Starting a job makes this folder; kill --delete removes it.
 std::string run_folder(const std::string& run_id);
 
-/// The run's own tree in that folder, where its processes work (sync/host/own_tree.h).
+/// The run's own tree in that folder, where its processes work (ssh/host/tree/own_tree.h).
 std::string tree_folder(const std::string& run_id);
 
 /// The state folder of machine `id` in that folder.

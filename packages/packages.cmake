@@ -6,7 +6,7 @@ if(DTOOL_PORTABLE_LACKS)
   message(STATUS "the tarball is left out: its dtool needs ${lacks}")
   set(portable "")
 else()
-  add_executable(dtool-portable EXCLUDE_FROM_ALL cli/main.cpp packages/fmt.cpp packages/glibc.cpp packages/gssapi.cpp
+  add_executable(dtool-portable EXCLUDE_FROM_ALL cli/shell/main.cpp packages/fmt.cpp packages/glibc.cpp packages/gssapi.cpp
     packages/tomlplusplus.cpp)
   target_link_libraries(dtool-portable PRIVATE dtool_cli PkgConfig::tomlplusplus)
   # fmt and toml++ are in the program, so the shared ones are not needed.

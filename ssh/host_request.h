@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Turns requests to dtool-host (ssh/host/protocol.h), dtool's program on the hosts, into commands
+// Turns requests to dtool-host (ssh/wire/protocol.h), dtool's program on the hosts, into commands
 // for a Remote, and reads the replies from its results.
 #pragma once
 
-#include "ssh/host/frames.h"
 #include "ssh/remote.h"
+#include "ssh/wire/frames.h"
 
 namespace dtool::ssh {
 

@@ -5,11 +5,14 @@ dtool_embed(${PROJECT_BINARY_DIR}/generated/ssh/scripts.h dtool::ssh::scripts
 add_library(dtool_ssh STATIC
   ssh/config/client_config.cpp
   ssh/config/config_block.cpp
-  ssh/config/config_time.cpp
   ssh/config/config_keyword.cpp
+  ssh/config/config_time.cpp
   ssh/config/config_value.cpp
+  ssh/config/hostfile.cpp
+  ssh/fanout/fleet.cpp
   ssh/fanout/host_key_scan.cpp
   ssh/fanout/host_program.cpp
+  ssh/fanout/kept_connections.cpp
   ssh/fanout/links.cpp
   ssh/fanout/local_connection.cpp
   ssh/fanout/remote_shell.cpp
@@ -17,22 +20,16 @@ add_library(dtool_ssh STATIC
   ssh/fanout/shared_output.cpp
   ssh/fanout/terminal_link.cpp
   ssh/fanout/terminal_relay.cpp
-  ssh/fleet.cpp
   ssh/host.cpp
   ssh/host_pattern.cpp
   ssh/host_request.cpp
-  ssh/hostfile.cpp
-  ssh/job/screen_job.cpp
   ssh/kept/connection_key.cpp
   ssh/kept/fd_messages.cpp
   ssh/kept/keeper.cpp
   ssh/kept/keeper_process.cpp
   ssh/kept/kept_connection.cpp
-  ssh/kept/kept_connections.cpp
   ssh/kept/kept_folder.cpp
   ssh/kept/offered_session.cpp
-  ssh/keys/agent.cpp
-  ssh/keys/host_key.cpp
   ssh/keys/identity.cpp
   ssh/keys/known_hosts.cpp
   ssh/keys/known_hosts_line.cpp
@@ -62,15 +59,18 @@ add_library(dtool_ssh STATIC
   ssh/program/program_choice.cpp
   ssh/quote.cpp
   ssh/remote.cpp
+  ssh/screen_job.cpp
   ssh/script.cpp
-  ssh/silent_hosts.cpp
-  ssh/trace.cpp
+  ssh/session/agent.cpp
   ssh/session/connector.cpp
   ssh/session/exchange.cpp
+  ssh/session/host_key.cpp
   ssh/session/login_output.cpp
   ssh/session/session.cpp
   ssh/session/ssh_connection.cpp
-  ssh/session/tcp.cpp)
+  ssh/session/tcp.cpp
+  ssh/silent_hosts.cpp
+  ssh/trace.cpp)
 dtool_join_sources(dtool_ssh 12)
 target_include_directories(dtool_ssh PUBLIC ${PROJECT_BINARY_DIR}/generated)
 target_link_libraries(dtool_ssh PUBLIC dtool_warnings fmt::fmt

@@ -13,15 +13,15 @@
 #include <utility>
 #include <variant>
 
-#include "ssh/host/messages/check.h"
-#include "ssh/host/messages/copy.h"
-#include "ssh/host/messages/log.h"
-#include "ssh/host/messages/push.h"
-#include "ssh/host/messages/reach.h"
-#include "ssh/host/messages/run.h"
-#include "ssh/host/messages/tree.h"
-#include "ssh/host/protocol.h"
 #include "ssh/printable.h"
+#include "ssh/wire/check.h"
+#include "ssh/wire/copy.h"
+#include "ssh/wire/log.h"
+#include "ssh/wire/protocol.h"
+#include "ssh/wire/push.h"
+#include "ssh/wire/reach.h"
+#include "ssh/wire/run.h"
+#include "ssh/wire/tree.h"
 
 namespace dtool::ssh {
 namespace {

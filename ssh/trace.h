@@ -8,8 +8,8 @@
 #include <memory>
 #include <string>
 
-#include "ssh/host/frames.h"
 #include "ssh/remote.h"
+#include "ssh/wire/frames.h"
 
 namespace dtool::ssh {
 

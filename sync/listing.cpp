@@ -10,8 +10,8 @@
 #include <iterator>
 #include <utility>
 
-#include "ssh/host/messages/tree.h"
 #include "ssh/machine/sha256.h"
+#include "ssh/wire/tree.h"
 #include "sync/open_folder.h"
 
 namespace dtool::tree_sync {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ssh/host/messages/copy.h"
+#include "ssh/wire/copy.h"
 #include "sync/tree.h"
 
 namespace dtool::tree_sync {

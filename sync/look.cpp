@@ -5,8 +5,8 @@
 #include <map>
 #include <utility>
 
-#include "ssh/host/messages/tree.h"
 #include "ssh/machine/random_hex.h"
+#include "ssh/wire/tree.h"
 #include "sync/replies.h"
 
 namespace dtool::tree_sync {

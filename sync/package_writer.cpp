@@ -9,8 +9,8 @@
 #include <thread>
 #include <utility>
 
-#include "ssh/host/frames.h"
-#include "ssh/host/messages/tree.h"
+#include "ssh/wire/frames.h"
+#include "ssh/wire/tree.h"
 
 namespace dtool::tree_sync {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Writes packages as they are sent to hosts (ssh/host/protocol.h): frames, which zstd may compress
+// Writes packages as they are sent to hosts (ssh/wire/protocol.h): frames, which zstd may compress
 // together, inside frames.
 #pragma once
 
@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "ssh/host/tree/cipher.h"
 #include "ssh/remote.h"
-#include "sync/host/cipher.h"
 
 struct ZSTD_CCtx_s;
 

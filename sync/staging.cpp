@@ -9,8 +9,8 @@
 
 #include "ssh/host/files.h"
 #include "ssh/host/sha256.h"
-#include "sync/host/copied_files.h"
-#include "sync/host/copy_file.h"
+#include "ssh/host/tree/copied_files.h"
+#include "ssh/host/tree/copy_file.h"
 
 namespace dtool::tree_sync {
 namespace {

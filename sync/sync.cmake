@@ -12,19 +12,19 @@ add_library(dtool_sync STATIC
   sync/kept_files.cpp
   sync/kept_listings.cpp
   sync/listing.cpp
-  sync/open_folder.cpp
   sync/look.cpp
+  sync/open_folder.cpp
   sync/package_writer.cpp
   sync/pull.cpp
   sync/push/guess.cpp
   sync/push/push.cpp
   sync/push/push_steps.cpp
-  sync/relay/schedule.cpp
-  sync/relay/relaying.cpp
+  sync/push/tree_list.cpp
+  sync/relaying.cpp
   sync/restored_tree.cpp
   sync/rsync.cpp
+  sync/schedule.cpp
   sync/staging.cpp
-  sync/tree.cpp
-  sync/push/tree_list.cpp)
+  sync/tree.cpp)
 dtool_join_sources(dtool_sync 12)
 target_link_libraries(dtool_sync PUBLIC dtool_warnings dtool_ssh fmt::fmt)

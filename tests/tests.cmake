@@ -7,95 +7,56 @@ if(DTOOL_TESTS)
   find_package(GTest REQUIRED)
   include(GoogleTest)
   add_executable(unit_tests
+    tests/unit/cli/assignments_test.cpp
     tests/unit/cli/command_line_test.cpp
+    tests/unit/cli/copy/data_test.cpp
+    tests/unit/cli/copy/fetch_plan_test.cpp
     tests/unit/cli/failures_test.cpp
-    tests/unit/cli/fetch/fetch_plan_test.cpp
     tests/unit/cli/flag_values_test.cpp
-    tests/unit/cli/host/other_processor_test.cpp
     tests/unit/cli/host_options_test.cpp
     tests/unit/cli/host_output_test.cpp
     tests/unit/cli/hosts/check_facts_test.cpp
+    tests/unit/cli/hosts/listener_trial_test.cpp
     tests/unit/cli/kill/end_run_test.cpp
     tests/unit/cli/kill/kill_test.cpp
-    tests/unit/cli/launchers/mpi/mpi_test.cpp
-    tests/unit/cli/launchers/scheduler/scheduler_text_test.cpp
-    tests/unit/cli/launchers/slurm/slurm_text_test.cpp
-    tests/unit/cli/logs/host/log_filter_test.cpp
+    tests/unit/cli/launchers/mpi_test.cpp
+    tests/unit/cli/launchers/scheduler_text_test.cpp
+    tests/unit/cli/launchers/slurm_text_test.cpp
     tests/unit/cli/logs/log_follow_test.cpp
     tests/unit/cli/logs/log_lines_test.cpp
     tests/unit/cli/logs/log_stream_test.cpp
     tests/unit/cli/logs/since_test.cpp
-    tests/unit/cli/new_run_test.cpp
+    tests/unit/cli/plan/code_tree_test.cpp
+    tests/unit/cli/plan/environment_test.cpp
+    tests/unit/cli/plan/experiment_test.cpp
+    tests/unit/cli/plan/exports_test.cpp
+    tests/unit/cli/plan/listener_test.cpp
+    tests/unit/cli/plan/plan_test.cpp
+    tests/unit/cli/plan/program_words_test.cpp
     tests/unit/cli/plot/axis_test.cpp
     tests/unit/cli/plot/comm_rows_test.cpp
     tests/unit/cli/plot/metrics_test.cpp
     tests/unit/cli/plot/plot_test.cpp
+    tests/unit/cli/ready/check_test.cpp
+    tests/unit/cli/ready/environment_lacks_test.cpp
+    tests/unit/cli/ready/sending_progress_test.cpp
+    tests/unit/cli/ready/start_jobs_test.cpp
+    tests/unit/cli/record/new_run_test.cpp
     tests/unit/cli/record/record_test.cpp
-    tests/unit/cli/run/check_test.cpp
-    tests/unit/cli/run/code_tree_test.cpp
-    tests/unit/cli/run/data_test.cpp
     tests/unit/cli/run/earlier_outputs_test.cpp
-    tests/unit/cli/run/environment/assignments_test.cpp
-    tests/unit/cli/run/environment/environment_lacks_test.cpp
-    tests/unit/cli/run/environment/environment_test.cpp
-    tests/unit/cli/run/environment/exports_test.cpp
-    tests/unit/cli/run/experiment_test.cpp
-    tests/unit/ssh/host/channel_test.cpp
-    tests/unit/ssh/host_request_test.cpp
-    tests/unit/ssh/host/child_test.cpp
-    tests/unit/cli/run/host/check_test.cpp
-    tests/unit/cli/run/host/coordinator_test.cpp
-    tests/unit/cli/run/host/environment_list_test.cpp
-    tests/unit/cli/run/host/gpus_test.cpp
-    tests/unit/cli/run/host/guard_test.cpp
-    tests/unit/cli/run/host/job_cause_test.cpp
-    tests/unit/cli/run/host/job_test.cpp
-    tests/unit/cli/run/host/kept_ranks_test.cpp
-    tests/unit/cli/run/host/lacks_test.cpp
-    tests/unit/cli/run/host/last_words_test.cpp
-    tests/unit/cli/run/host/limits_test.cpp
-    tests/unit/cli/run/host/line_merger_test.cpp
-    tests/unit/cli/run/host/link_state_test.cpp
-    tests/unit/cli/run/host/machine_test.cpp
-    tests/unit/cli/run/host/merging_test.cpp
-    tests/unit/cli/run/host/port_holder_test.cpp
-    tests/unit/cli/run/host/port_state_test.cpp
-    tests/unit/cli/run/host/python_environment_test.cpp
-    tests/unit/cli/run/host/pytorch_test.cpp
-    tests/unit/ssh/host/network_test.cpp
-    tests/unit/cli/run/host/rank_logs_test.cpp
-    tests/unit/cli/run/host/rank_test.cpp
-    tests/unit/cli/run/host/ranks_test.cpp
-    tests/unit/cli/run/host/report_test.cpp
-    tests/unit/cli/run/host/reports_over_tcp_test.cpp
-    tests/unit/cli/run/host/session_test.cpp
-    tests/unit/cli/run/host/supervised_session_test.cpp
-    tests/unit/cli/run/host/supervision_test.cpp
-    tests/unit/cli/run/host/trainers_test.cpp
-    tests/unit/cli/run/host/trial_test.cpp
-    tests/unit/cli/run/host/used_by_runs_test.cpp
-    tests/unit/cli/run/host/watch_test.cpp
-    tests/unit/cli/run/host/wire_test.cpp
-    tests/unit/cli/run/host/survey_test.cpp
-    tests/unit/cli/run/listener_test.cpp
-    tests/unit/cli/run/listener_trial_test.cpp
-    tests/unit/cli/run/plan_test.cpp
-    tests/unit/cli/run/program_words_test.cpp
-    tests/unit/cli/run/resume_test.cpp
     tests/unit/cli/run/earlier_run_test.cpp
-    tests/unit/cli/run/sending_progress_test.cpp
-    tests/unit/cli/run/start_jobs_test.cpp
+    tests/unit/cli/run/resume_test.cpp
     tests/unit/cli/run/start_test.cpp
     tests/unit/cli/settings_test.cpp
     tests/unit/cli/shell/completion_test.cpp
     tests/unit/cli/terminal_text_test.cpp
     tests/unit/cli/watch/cause_test.cpp
-    tests/unit/cli/watch/host/status_test.cpp
     tests/unit/cli/watch/list_table_test.cpp
     tests/unit/cli/watch/machine_status_test.cpp
     tests/unit/cli/watch/run_states_test.cpp
     tests/unit/cli/watch/status_answer_test.cpp
     tests/unit/cli/watch/status_table_test.cpp
+    tests/unit/disk_steps.cpp
     tests/unit/killfiles/host_identity_test.cpp
     tests/unit/killfiles/killfile_allenact_test.cpp
     tests/unit/killfiles/killfile_folder_test.cpp
@@ -105,45 +66,79 @@ if(DTOOL_TESTS)
     tests/unit/killfiles/toml_bytes_test.cpp
     tests/unit/killfiles/version_test.cpp
     tests/unit/killfiles/whole_file_test.cpp
-    tests/unit/disk_steps.cpp
     tests/unit/main.cpp
     tests/unit/ssh/config/client_config_peer_test.cpp
     tests/unit/ssh/config/client_config_test.cpp
     tests/unit/ssh/config/config_block_test.cpp
     tests/unit/ssh/config/config_time_test.cpp
+    tests/unit/ssh/config/hostfile_test.cpp
+    tests/unit/ssh/fanout/fleet_test.cpp
     tests/unit/ssh/fanout/host_program_test.cpp
     tests/unit/ssh/fanout/remote_shell_test.cpp
     tests/unit/ssh/fanout/serving_program_test.cpp
     tests/unit/ssh/fanout/shared_output_test.cpp
-    tests/unit/ssh/fleet_test.cpp
+    tests/unit/ssh/host/answers/check_test.cpp
+    tests/unit/ssh/host/answers/environment_list_test.cpp
+    tests/unit/ssh/host/answers/gpus_test.cpp
+    tests/unit/ssh/host/answers/lacks_test.cpp
+    tests/unit/ssh/host/answers/log_filter_test.cpp
+    tests/unit/ssh/host/answers/other_processor_test.cpp
+    tests/unit/ssh/host/answers/python_environment_test.cpp
+    tests/unit/ssh/host/answers/pytorch_test.cpp
+    tests/unit/ssh/host/answers/status_test.cpp
+    tests/unit/ssh/host/answers/survey_test.cpp
+    tests/unit/ssh/host/answers/trainers_test.cpp
+    tests/unit/ssh/host/answers/trial_test.cpp
+    tests/unit/ssh/host/answers/used_by_runs_test.cpp
     tests/unit/ssh/host/cause_place_test.cpp
+    tests/unit/ssh/host/channel_test.cpp
+    tests/unit/ssh/host/child_test.cpp
     tests/unit/ssh/host/earlier_failure_test.cpp
     tests/unit/ssh/host/explaining_line_test.cpp
     tests/unit/ssh/host/files_test.cpp
-    tests/unit/ssh/host/frames_test.cpp
     tests/unit/ssh/host/holder_test.cpp
+    tests/unit/ssh/host/identity_test.cpp
+    tests/unit/ssh/host/job_files_test.cpp
     tests/unit/ssh/host/kill_test.cpp
     tests/unit/ssh/host/log_times_test.cpp
     tests/unit/ssh/host/members_test.cpp
+    tests/unit/ssh/host/network_test.cpp
     tests/unit/ssh/host/own_program_test.cpp
-    tests/unit/ssh/host/identity_test.cpp
-    tests/unit/ssh/host/job_files_test.cpp
     tests/unit/ssh/host/process_table_test.cpp
     tests/unit/ssh/host/rank_log_test.cpp
     tests/unit/ssh/host/record_steps_test.cpp
+    tests/unit/ssh/host/session/coordinator_test.cpp
+    tests/unit/ssh/host/session/guard_test.cpp
+    tests/unit/ssh/host/session/job_cause_test.cpp
+    tests/unit/ssh/host/session/job_test.cpp
+    tests/unit/ssh/host/session/kept_ranks_test.cpp
+    tests/unit/ssh/host/session/last_words_test.cpp
+    tests/unit/ssh/host/session/limits_test.cpp
+    tests/unit/ssh/host/session/line_merger_test.cpp
+    tests/unit/ssh/host/session/link_state_test.cpp
+    tests/unit/ssh/host/session/machine_test.cpp
+    tests/unit/ssh/host/session/merging_test.cpp
+    tests/unit/ssh/host/session/port_holder_test.cpp
+    tests/unit/ssh/host/session/port_state_test.cpp
+    tests/unit/ssh/host/session/rank_logs_test.cpp
+    tests/unit/ssh/host/session/rank_test.cpp
+    tests/unit/ssh/host/session/ranks_test.cpp
+    tests/unit/ssh/host/session/report_test.cpp
+    tests/unit/ssh/host/session/reports_over_tcp_test.cpp
+    tests/unit/ssh/host/session/session_test.cpp
+    tests/unit/ssh/host/session/supervised_session_test.cpp
+    tests/unit/ssh/host/session/supervision_test.cpp
+    tests/unit/ssh/host/session/watch_test.cpp
+    tests/unit/ssh/host/session/wire_test.cpp
     tests/unit/ssh/host/sha256_test.cpp
     tests/unit/ssh/host/start_test.cpp
     tests/unit/ssh/host/strangers_test.cpp
     tests/unit/ssh/host/unseen_test.cpp
     tests/unit/ssh/host/versions_test.cpp
-    tests/unit/ssh/host/words_test.cpp
     tests/unit/ssh/host_pattern_test.cpp
+    tests/unit/ssh/host_request_test.cpp
     tests/unit/ssh/host_test.cpp
-    tests/unit/ssh/hostfile_test.cpp
-    tests/unit/ssh/job/screen_job_test.cpp
     tests/unit/ssh/kept/connection_key_test.cpp
-    tests/unit/ssh/keys/agent_test.cpp
-    tests/unit/ssh/keys/host_key_test.cpp
     tests/unit/ssh/keys/identity_test.cpp
     tests/unit/ssh/keys/known_hosts_peer_test.cpp
     tests/unit/ssh/keys/known_hosts_test.cpp
@@ -158,15 +153,20 @@ if(DTOOL_TESTS)
     tests/unit/ssh/program/program_choice_test.cpp
     tests/unit/ssh/program/program_test.cpp
     tests/unit/ssh/quote_test.cpp
-    tests/unit/ssh/silent_hosts_test.cpp
+    tests/unit/ssh/screen_job_test.cpp
     tests/unit/ssh/script_test.cpp
-    tests/unit/ssh/trace_test.cpp
+    tests/unit/ssh/session/agent_test.cpp
     tests/unit/ssh/session/connector_test.cpp
+    tests/unit/ssh/session/host_key_test.cpp
     tests/unit/ssh/session/jump_test.cpp
     tests/unit/ssh/session/login_output_test.cpp
     tests/unit/ssh/session/session_test.cpp
     tests/unit/ssh/session/ssh_connection_test.cpp
-    tests/unit/ssh/session/tcp_test.cpp)
+    tests/unit/ssh/session/tcp_test.cpp
+    tests/unit/ssh/silent_hosts_test.cpp
+    tests/unit/ssh/trace_test.cpp
+    tests/unit/ssh/wire/frames_test.cpp
+    tests/unit/ssh/wire/words_test.cpp)
   # Of random tests, rapidcheck finds the shortest case that fails. Not every system has it.
   find_package(rapidcheck CONFIG QUIET)
   if(TARGET rapidcheck)
@@ -179,9 +179,9 @@ if(DTOOL_TESTS)
   if(NOT DTOOL_EMULATOR)
     set(emulator "")
   endif()
-  set_source_files_properties(tests/unit/cli/host/other_processor_test.cpp PROPERTIES
+  set_source_files_properties(tests/unit/ssh/host/answers/other_processor_test.cpp PROPERTIES
     COMPILE_DEFINITIONS "DTOOL_OTHER_HOST_FILE=\"${DTOOL_OTHER_HOST_FILE}\";DTOOL_EMULATOR=\"${emulator}\"")
-  set_source_files_properties(tests/unit/cli/run/plan_test.cpp PROPERTIES
+  set_source_files_properties(tests/unit/cli/plan/plan_test.cpp PROPERTIES
     COMPILE_DEFINITIONS DTOOL_HOST_FILE="${DTOOL_HOST_FILE}")
   target_link_libraries(unit_tests PRIVATE dtool_warnings dtool_ssh dtool_killfiles dtool_cli
     PkgConfig::tomlplusplus Boost::headers Threads::Threads GTest::gtest)
@@ -193,40 +193,40 @@ if(DTOOL_TESTS)
   add_executable(sync_tests
     tests/unit/disk_steps.cpp
     tests/unit/main.cpp
+    tests/unit/ssh/host/tree/cipher_test.cpp
+    tests/unit/ssh/host/tree/copy_folder_test.cpp
+    tests/unit/ssh/host/tree/guess_test.cpp
+    tests/unit/ssh/host/tree/inside_test.cpp
+    tests/unit/ssh/host/tree/mark_test.cpp
+    tests/unit/ssh/host/tree/own_tree_test.cpp
+    tests/unit/ssh/host/tree/package_reader_test.cpp
+    tests/unit/ssh/host/tree/package_server_test.cpp
+    tests/unit/ssh/host/tree/place_tree_test.cpp
+    tests/unit/ssh/host/tree/relayed_parcels_test.cpp
+    tests/unit/ssh/host/tree/take_parcel_test.cpp
     tests/unit/sync/contents_test.cpp
     tests/unit/sync/copy/copying_test.cpp
-    tests/unit/sync/copy/host/copy_folder_test.cpp
-    tests/unit/sync/copy/host/relayed_parcels_test.cpp
-    tests/unit/sync/copy/host/take_parcel_test.cpp
     tests/unit/sync/copy/parcel_run_test.cpp
     tests/unit/sync/copy/parcels_test.cpp
+    tests/unit/sync/every_kind_test.cpp
     tests/unit/sync/exclude_test.cpp
     tests/unit/sync/fetched_folder_test.cpp
-    tests/unit/sync/every_kind_test.cpp
     tests/unit/sync/git_files_test.cpp
-    tests/unit/sync/host/cipher_test.cpp
-    tests/unit/sync/host/inside_test.cpp
-    tests/unit/sync/host/mark_test.cpp
-    tests/unit/sync/host/own_tree_test.cpp
-    tests/unit/sync/host/package_reader_test.cpp
-    tests/unit/sync/push/host/guess_test.cpp
     tests/unit/sync/kept_listings_test.cpp
     tests/unit/sync/listing_test.cpp
+    tests/unit/sync/look_test.cpp
     tests/unit/sync/open_folder_test.cpp
     tests/unit/sync/other_kinds_test.cpp
-    tests/unit/sync/look_test.cpp
     tests/unit/sync/pull_test.cpp
     tests/unit/sync/push/push_every_way_test.cpp
     tests/unit/sync/push/push_faults_test.cpp
     tests/unit/sync/push/push_steps_test.cpp
-    tests/unit/sync/push/host/place_tree_test.cpp
     tests/unit/sync/push/push_test.cpp
-    tests/unit/sync/relay/host/package_server_test.cpp
-    tests/unit/sync/relay/schedule_simulation_test.cpp
-    tests/unit/sync/relay/schedule_test.cpp
     tests/unit/sync/push/relay_push_test.cpp
     tests/unit/sync/restored_tree_test.cpp
     tests/unit/sync/rsync_test.cpp
+    tests/unit/sync/schedule_simulation_test.cpp
+    tests/unit/sync/schedule_test.cpp
     tests/unit/sync/staging_test.cpp
     tests/unit/sync/tree_test.cpp)
   target_link_libraries(sync_tests PRIVATE dtool_warnings dtool_sync GTest::gtest)
@@ -301,7 +301,7 @@ endfunction()
 
 # ---- tests/check_sources: what no compiler checks, one test a check
 if(DTOOL_TESTS)
-  foreach(check includes terminal library_types co_await layout shell words cut_comments opening_comments licenses contents
+  foreach(check includes house terminal library_types archives co_await layout shell words cut_comments opening_comments licenses contents
       doc_paths past_faults)
     add_test(NAME sources.${check} COMMAND ${PROJECT_SOURCE_DIR}/tests/check_sources ${check})
   endforeach()
@@ -335,7 +335,6 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
     tests/trainer/experiment_test.cpp
     tests/trainer/file_settings_test.cpp
     tests/trainer/files_test.cpp
-    tests/unit/disk_steps.cpp
     tests/trainer/greeting_test.cpp
     tests/trainer/idx_test.cpp
     tests/trainer/launch_test.cpp
@@ -345,8 +344,8 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
     tests/trainer/objectnav_episode_test.cpp
     tests/trainer/objectnav_house_test.cpp
     tests/trainer/objectnav_samplers_test.cpp
-    tests/trainer/objectnav_view_test.cpp
     tests/trainer/objectnav_settings_test.cpp
+    tests/trainer/objectnav_view_test.cpp
     tests/trainer/pipeline_test.cpp
     tests/trainer/progress_test.cpp
     tests/trainer/random_values_test.cpp
@@ -356,7 +355,8 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
     tests/trainer/shared_values_test.cpp
     tests/trainer/store_server_test.cpp
     tests/trainer/transfer_progress_test.cpp
-    tests/trainer/visible_gpus_test.cpp)
+    tests/trainer/visible_gpus_test.cpp
+    tests/unit/disk_steps.cpp)
   target_compile_definitions(trainer_tests PRIVATE DTOOL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(trainer_tests PRIVATE dtool_trainer GTest::gtest_main)
   target_compile_options(trainer_tests PRIVATE -O0)
@@ -374,8 +374,8 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
   add_executable(trainer_torch_tests
     tests/trainer/actor_critic_test.cpp
     tests/trainer/advantage_statistics_test.cpp
-    tests/trainer/comm_measure_test.cpp
     tests/trainer/checkpoint_keeper_test.cpp
+    tests/trainer/comm_measure_test.cpp
     tests/trainer/data_parallel_test.cpp
     tests/trainer/data_set_test.cpp
     tests/trainer/gae_test.cpp

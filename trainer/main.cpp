@@ -21,6 +21,7 @@
 #include "trainer/launch/last_words.h"
 #include "trainer/launch/launch.h"
 #include "trainer/launch/libraries.h"
+#include "trainer/launch/network.h"
 #include "trainer/launch/requests.h"
 #include "trainer/launch/run_token.h"
 #include "trainer/launch/visible_gpus.h"

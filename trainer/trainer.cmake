@@ -18,28 +18,29 @@ endif()
 if(DTOOL_TRAINER)
   add_library(dtool_trainer STATIC
     trainer/comm/combine.cpp
-    trainer/comm/comm_options.cpp
     trainer/comm/comm_report.cpp
     trainer/comm/doubling.cpp
     trainer/comm/exchange_plan.cpp
     trainer/comm/float_ring.cpp
     trainer/comm/folding.cpp
     trainer/comm/halving_doubling.cpp
-    trainer/comm/exercise/pairwise.cpp
+    trainer/comm/pairwise.cpp
     trainer/comm/peer_link.cpp
     trainer/comm/plan_progress.cpp
     trainer/comm/ring.cpp
     trainer/comm/tcp_socket.cpp
-    trainer/comm/exercise/tree.cpp
+    trainer/comm/tree.cpp
     trainer/data/checksum.cpp
     trainer/data/csv.cpp
     trainer/data/csv_data.cpp
     trainer/data/curl.cpp
     trainer/data/data_files.cpp
     trainer/data/data_offer.cpp
+    trainer/data/data_settings.cpp
     trainer/data/digits.cpp
     trainer/data/download.cpp
     trainer/data/expand_path.cpp
+    trainer/data/file_settings.cpp
     trainer/data/folder_lock.cpp
     trainer/data/gather_bytes.cpp
     trainer/data/idx.cpp
@@ -49,7 +50,6 @@ if(DTOOL_TRAINER)
     trainer/data/sampler.cpp
     trainer/data/shared_values.cpp
     trainer/data/transfer_progress.cpp
-    trainer/launch/environment.cpp
     trainer/launch/front_door.cpp
     trainer/launch/greeting.cpp
     trainer/launch/last_words.cpp
@@ -61,7 +61,6 @@ if(DTOOL_TRAINER)
     trainer/launch/run_token.cpp
     trainer/launch/visible_gpus.cpp
     trainer/launch/workers.cpp
-    trainer/model/layers.cpp
     trainer/ranks/closed_listeners.cpp
     trainer/ranks/shared_memory.cpp
     trainer/ranks/store_server.cpp
@@ -73,13 +72,15 @@ if(DTOOL_TRAINER)
     trainer/report/progress_log.cpp
     trainer/report/written_file.cpp
     trainer/settings/algorithm.cpp
+    trainer/settings/comm_options.cpp
     trainer/settings/command_line.cpp
-    trainer/settings/data_settings.cpp
     trainer/settings/endpoint.cpp
+    trainer/settings/environment.cpp
     trainer/settings/experiment.cpp
-    trainer/settings/file_settings.cpp
+    trainer/settings/layers.cpp
     trainer/settings/model_settings.cpp
     trainer/settings/rollout_options.cpp
+    trainer/settings/schedule.cpp
     trainer/settings/schedule_settings.cpp
     trainer/settings/settings_table.cpp
     trainer/settings/toml_reader.cpp
@@ -88,7 +89,6 @@ if(DTOOL_TRAINER)
     trainer/training/checkpoint_folder.cpp
     trainer/training/checkpoint_writer.cpp
     trainer/training/safetensors.cpp
-    trainer/training/schedule.cpp
     trainer/training/update_on_cpu.cpp)
   target_include_directories(dtool_trainer PRIVATE ${PROJECT_BINARY_DIR}/generated)
   target_link_libraries(dtool_trainer PUBLIC dtool_warnings dtool_killfiles fmt::fmt PRIVATE Boost::headers nlohmann_json::nlohmann_json ZLIB::ZLIB
@@ -142,13 +142,13 @@ if(DTOOL_TRAINER)
   set_source_files_properties(trainer/data/gather_bytes.cpp trainer/training/update_on_cpu.cpp PROPERTIES COMPILE_OPTIONS "-O3;-fno-math-errno;-ffp-contract=off")
 
   # The folders that the table of workloads names bring their sources themselves.
-  file(STRINGS trainer/workloads.def DTOOL_WORKLOADS REGEX "^DTOOL_WORKLOAD")
+  file(STRINGS trainer/settings/workloads.def DTOOL_WORKLOADS REGEX "^DTOOL_WORKLOAD")
   list(TRANSFORM DTOOL_WORKLOADS REPLACE ".*, *(.*)\\).*" "\\1")
   list(REMOVE_DUPLICATES DTOOL_WORKLOADS)
   foreach(folder IN LISTS DTOOL_WORKLOADS)
     include(trainer/${folder}/${folder}.cmake)
   endforeach()
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS trainer/workloads.def)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS trainer/settings/workloads.def)
   # Environments and data are computed here, not waited for. What includes LibTorch waits for that: -O1 is as fast.
   target_compile_options(dtool_trainer PRIVATE -O2)
   dtool_join_sources(dtool_trainer 12)

@@ -12,9 +12,9 @@
 
 #include "cli/action.h"
 #include "cli/copy/copy_to_hosts.h"
+#include "cli/copy/fetch_plan.h"
 #include "cli/failures.h"
-#include "cli/fetch/fetch_plan.h"
-#include "cli/run/sending_progress.h"
+#include "cli/ready/sending_progress.h"
 #include "cli/terminal_text.h"
 #include "ssh/machine/home_folder.h"
 #include "sync/look.h"

@@ -13,19 +13,19 @@
 #include <utility>
 
 #include "cli/action.h"
+#include "cli/copy/fetch_plan.h"
 #include "cli/failures.h"
-#include "cli/fetch/fetch_plan.h"
-#include "cli/run/sending_progress.h"
-#include "cli/run/tree_push.h"
+#include "cli/ready/sending_progress.h"
+#include "cli/ready/tree_push.h"
 #include "cli/terminal_text.h"
 #include "killfiles/nearest.h"
 #include "ssh/host/files.h"
 #include "ssh/host/identity.h"
-#include "ssh/host/messages/copy.h"
 #include "ssh/host/process_table.h"
-#include "ssh/host/words.h"
 #include "ssh/machine/interrupts.h"
 #include "ssh/quote.h"
+#include "ssh/wire/copy.h"
+#include "ssh/wire/words.h"
 
 namespace dtool::cli {
 namespace {

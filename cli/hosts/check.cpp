@@ -8,11 +8,11 @@
 #include "cli/failures.h"
 #include "cli/host_options.h"
 #include "cli/hosts/check_facts.h"
-#include "cli/run/check.h"
-#include "cli/run/code_tree.h"
-#include "cli/run/listener.h"
-#include "cli/run/listener_trial.h"
-#include "cli/run/plan.h"
+#include "cli/hosts/listener_trial.h"
+#include "cli/plan/code_tree.h"
+#include "cli/plan/listener.h"
+#include "cli/plan/plan.h"
+#include "cli/ready/check.h"
 #include "cli/terminal_text.h"
 
 namespace dtool::cli {

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <cstdint>
 
-#include "cli/run/environment/program_lacks.h"
-#include "ssh/host/messages/check.h"
+#include "cli/ready/program_lacks.h"
+#include "ssh/wire/check.h"
 
 namespace dtool::cli {
 namespace {

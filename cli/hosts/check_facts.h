@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/run/check.h"
-#include "cli/run/listener_trial.h"
+#include "cli/hosts/listener_trial.h"
+#include "cli/ready/check.h"
 #include "ssh/host.h"
 
 namespace dtool::cli {

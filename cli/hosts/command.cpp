@@ -10,7 +10,7 @@
 #include "cli/host_options.h"
 #include "cli/host_output.h"
 #include "cli/large_texts.h"
-#include "cli/recorded.h"
+#include "cli/record/recorded.h"
 #include "ssh/host_error.h"
 
 namespace dtool::cli {

@@ -9,7 +9,7 @@
 #include "cli/failures.h"
 #include "cli/host_options.h"
 #include "cli/terminal_text.h"
-#include "ssh/kept/kept_connections.h"
+#include "ssh/fanout/kept_connections.h"
 
 namespace dtool::cli {
 namespace {

@@ -10,9 +10,9 @@
 #include "cli/action.h"
 #include "cli/failures.h"
 #include "cli/host_options.h"
-#include "cli/run/check.h"
-#include "cli/run/code_tree.h"
-#include "cli/run/supply.h"
+#include "cli/plan/code_tree.h"
+#include "cli/ready/check.h"
+#include "cli/ready/supply.h"
 #include "cli/terminal_text.h"
 
 namespace dtool::cli {

@@ -9,13 +9,13 @@
 #include <system_error>
 
 #include "cli/host_output.h"
-#include "cli/new_run.h"
-#include "cli/recorded.h"
-#include "cli/remove_run.h"
+#include "cli/record/new_run.h"
+#include "cli/record/recorded.h"
+#include "cli/record/remove_run.h"
 #include "killfiles/whole_file.h"
-#include "ssh/host/messages/run.h"
 #include "ssh/host_request.h"
-#include "ssh/job/screen_job.h"
+#include "ssh/screen_job.h"
+#include "ssh/wire/run.h"
 
 namespace dtool::cli {
 namespace {

@@ -12,11 +12,11 @@
 #include "cli/flag_values.h"
 #include "cli/host_options.h"
 #include "cli/kill/end_run.h"
-#include "cli/record/record_end.h"
 #include "cli/record/record_files.h"
-#include "cli/recorded.h"
+#include "cli/record/recorded.h"
 #include "cli/terminal_text.h"
 #include "cli/watch/machine_status.h"
+#include "cli/watch/record_end.h"
 #include "cli/watch/run_states.h"
 
 namespace dtool::cli {

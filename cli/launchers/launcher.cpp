@@ -9,7 +9,7 @@
 #include "cli/action.h"
 #include "cli/failures.h"
 #include "cli/launchers/all.h"
-#include "cli/run/listener.h"
+#include "cli/plan/listener.h"
 #include "cli/terminal_text.h"
 #include "ssh/host_pattern.h"
 

@@ -2,7 +2,7 @@
 // What starts a run's processes on its machines: dtool itself, or a tool of the cluster. Each
 // launcher has its own file, and a line in launcher.cpp; `dtool run` needs only this interface.
 // Commands that watch, follow or end a run do not ask the launcher: the run's state folders tell
-// them how (ssh/job/screen_job.h).
+// them how (ssh/screen_job.h).
 #pragma once
 
 #include <memory>
@@ -14,10 +14,10 @@
 #include "cli/console.h"
 #include "cli/host_options.h"
 #include "cli/options.h"
-#include "cli/run/check.h"
-#include "cli/run/flags.h"
-#include "cli/run/plan.h"
-#include "cli/run/start_jobs.h"
+#include "cli/plan/flags.h"
+#include "cli/plan/plan.h"
+#include "cli/ready/check.h"
+#include "cli/ready/start_jobs.h"
 #include "cli/settings.h"
 #include "killfiles/killfile.h"
 

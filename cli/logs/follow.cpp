@@ -9,8 +9,8 @@
 
 #include "cli/logs/log_follow.h"
 #include "cli/logs/log_stream.h"
-#include "ssh/host/messages/log.h"
 #include "ssh/host_request.h"
+#include "ssh/wire/log.h"
 
 namespace dtool::cli {
 namespace {

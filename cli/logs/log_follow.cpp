@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "ssh/host/messages/log.h"
+#include "ssh/wire/log.h"
 
 namespace dtool::cli {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "cli/logs/log_output.h"
-#include "ssh/host/messages/log.h"
 #include "ssh/remote.h"
+#include "ssh/wire/log.h"
 
 namespace dtool::cli {
 

@@ -9,11 +9,11 @@
 
 #include "cli/failures.h"
 #include "cli/launchers/launcher.h"
-#include "cli/recorded.h"
-#include "ssh/host/messages/log.h"
+#include "cli/record/recorded.h"
 #include "ssh/host/rank_log.h"
 #include "ssh/host_pattern.h"
 #include "ssh/host_request.h"
+#include "ssh/wire/log.h"
 
 namespace dtool::cli {
 namespace {

@@ -16,8 +16,8 @@
 #include "cli/logs/log_lines.h"
 #include "cli/logs/log_stream.h"
 #include "killfiles/killfile.h"
-#include "ssh/host/messages/log.h"
 #include "ssh/remote.h"
+#include "ssh/wire/log.h"
 
 namespace dtool::cli {
 

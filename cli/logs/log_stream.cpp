@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "ssh/host/messages/log.h"
+#include "ssh/wire/log.h"
 
 namespace dtool::cli {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "ssh/host/frames.h"
-#include "ssh/host/messages/log.h"
+#include "ssh/wire/frames.h"
+#include "ssh/wire/log.h"
 
 namespace dtool::cli {
 

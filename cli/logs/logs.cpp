@@ -15,13 +15,13 @@
 #include "cli/failures.h"
 #include "cli/flag_values.h"
 #include "cli/host_options.h"
-#include "cli/logs/host/log_filter.h"
 #include "cli/logs/log_follow.h"
 #include "cli/logs/log_output.h"
 #include "cli/logs/since.h"
-#include "cli/recorded.h"
+#include "cli/record/recorded.h"
 #include "cli/watch/cause.h"
 #include "cli/watch/run_status.h"
+#include "ssh/host/answers/log_filter.h"
 
 namespace dtool::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "ssh/host/words.h"
+#include "ssh/wire/words.h"
 
 namespace dtool::cli {
 namespace {

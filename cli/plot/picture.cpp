@@ -9,7 +9,7 @@
 
 #include "cli/action.h"
 #include "cli/failures.h"
-#include "ssh/fleet.h"
+#include "ssh/fanout/fleet.h"
 
 namespace dtool::cli {
 

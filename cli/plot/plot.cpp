@@ -17,7 +17,7 @@
 #include "cli/plot/picture.h"
 #include "cli/plot/plot_sources.h"
 #include "cli/plot/terminal_chart.h"
-#include "cli/recorded.h"
+#include "cli/record/recorded.h"
 #include "cli/terminal_text.h"
 #include "killfiles/nearest.h"
 #include "ssh/number.h"

@@ -12,7 +12,7 @@
 
 #include "cli/action.h"
 #include "cli/plot/comm_rows.h"
-#include "cli/recorded.h"
+#include "cli/record/recorded.h"
 #include "killfiles/whole_file.h"
 #include "ssh/quote.h"
 #include "ssh/script.h"

@@ -11,10 +11,10 @@
 
 #include "cli/action.h"
 #include "cli/console.h"
+#include "cli/plan/flags.h"
 #include "cli/record/record.h"
 #include "cli/run/brought_folder.h"
-#include "cli/run/flags.h"
-#include "ssh/fleet.h"
+#include "ssh/fanout/fleet.h"
 #include "ssh/remote.h"
 #include "sync/listing.h"
 #include "sync/restored_tree.h"

@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "cli/host_output.h"
+#include "cli/ready/tree_push.h"
 #include "cli/run/brought_folder.h"
-#include "cli/run/tree_push.h"
 #include "ssh/quote.h"
 #include "ssh/script.h"
 #include "sync/look.h"

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "cli/console.h"
+#include "cli/plan/plan.h"
 #include "cli/record/record.h"
-#include "cli/run/plan.h"
 #include "cli/run/report.h"
-#include "ssh/fleet.h"
+#include "ssh/fanout/fleet.h"
 #include "ssh/remote.h"
 
 namespace dtool::cli {

@@ -10,11 +10,11 @@
 #include <string_view>
 
 #include "cli/action.h"
-#include "cli/record/find_run.h"
+#include "cli/copy/data.h"
+#include "cli/plan/exports.h"
 #include "cli/record/record_files.h"
-#include "cli/run/data.h"
-#include "cli/run/environment/exports.h"
 #include "cli/run/resume.h"
+#include "cli/watch/find_run.h"
 
 namespace dtool::cli {
 namespace {

@@ -10,9 +10,9 @@
 
 #include "cli/host_options.h"
 #include "cli/options.h"
+#include "cli/plan/flags.h"
+#include "cli/plan/plan.h"
 #include "cli/record/record.h"
-#include "cli/run/flags.h"
-#include "cli/run/plan.h"
 #include "ssh/host.h"
 
 namespace dtool::cli {

@@ -10,13 +10,13 @@
 #include <utility>
 
 #include "cli/copy/copy_to_hosts.h"
-#include "cli/new_run.h"
-#include "cli/run/code_tree.h"
-#include "cli/run/environment/exports.h"
-#include "cli/run/experiment.h"
-#include "cli/run/listener.h"
-#include "cli/run/program_words.h"
-#include "cli/run/python_packages.h"
+#include "cli/plan/code_tree.h"
+#include "cli/plan/experiment.h"
+#include "cli/plan/exports.h"
+#include "cli/plan/listener.h"
+#include "cli/plan/program_words.h"
+#include "cli/ready/python_packages.h"
+#include "cli/record/new_run.h"
 #include "ssh/host/child.h"
 #include "ssh/machine/random_hex.h"
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "cli/console.h"
+#include "cli/copy/data.h"
 #include "cli/host_options.h"
-#include "cli/run/data.h"
 #include "cli/run/pending_run.h"
 #include "cli/run/report.h"
 #include "ssh/remote.h"

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "cli/copy/data.h"
+#include "cli/plan/code_tree.h"
 #include "cli/record/record_files.h"
-#include "cli/run/code_tree.h"
-#include "cli/run/data.h"
 #include "cli/terminal_text.h"
 #include "ssh/quote.h"
 

@@ -9,12 +9,12 @@
 #include "cli/action.h"
 #include "cli/host_options.h"
 #include "cli/launchers/launcher.h"
+#include "cli/plan/flags.h"
+#include "cli/plan/plan.h"
+#include "cli/ready/python_packages.h"
 #include "cli/record/record.h"
 #include "cli/run/earlier_code.h"
 #include "cli/run/earlier_run.h"
-#include "cli/run/flags.h"
-#include "cli/run/plan.h"
-#include "cli/run/python_packages.h"
 #include "ssh/host.h"
 
 namespace dtool::cli {

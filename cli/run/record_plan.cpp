@@ -2,7 +2,7 @@
 #include "cli/run/record_plan.h"
 
 #include "killfiles/version.h"
-#include "ssh/host/messages/check.h"
+#include "ssh/wire/check.h"
 
 namespace dtool::cli {
 namespace {

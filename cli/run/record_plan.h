@@ -4,9 +4,9 @@
 
 #include <vector>
 
+#include "cli/plan/plan.h"
+#include "cli/ready/check.h"
 #include "cli/record/record.h"
-#include "cli/run/check.h"
-#include "cli/run/plan.h"
 
 namespace dtool::cli {
 

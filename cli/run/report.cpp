@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/failures.h"
-#include "cli/recorded.h"
+#include "cli/record/recorded.h"
 #include "ssh/quote.h"
 
 namespace dtool::cli {

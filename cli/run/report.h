@@ -10,7 +10,7 @@
 
 #include "cli/console.h"
 #include "cli/launchers/launcher.h"
-#include "cli/run/plan.h"
+#include "cli/plan/plan.h"
 #include "killfiles/killfile.h"
 #include "ssh/remote.h"
 

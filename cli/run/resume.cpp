@@ -12,12 +12,12 @@
 #include "cli/action.h"
 #include "cli/record/record.h"
 #include "cli/record/record_files.h"
-#include "cli/recorded.h"
+#include "cli/record/recorded.h"
 #include "cli/watch/run_states.h"
 #include "cli/watch/run_status.h"
 #include "killfiles/killfile.h"
 #include "killfiles/whole_file.h"
-#include "ssh/fleet.h"
+#include "ssh/fanout/fleet.h"
 #include "ssh/host/child.h"
 
 namespace dtool::cli {

@@ -11,23 +11,23 @@
 #include <optional>
 
 #include "cli/action.h"
+#include "cli/copy/data.h"
 #include "cli/launchers/launcher.h"
-#include "cli/new_run.h"
+#include "cli/plan/code_tree.h"
+#include "cli/plan/exports.h"
+#include "cli/plan/program_words.h"
+#include "cli/record/new_run.h"
 #include "cli/record/record.h"
 #include "cli/record/record_files.h"
-#include "cli/recorded.h"
-#include "cli/run/code_tree.h"
-#include "cli/run/data.h"
+#include "cli/record/recorded.h"
 #include "cli/run/earlier_outputs.h"
-#include "cli/run/environment/exports.h"
 #include "cli/run/make_plan.h"
 #include "cli/run/make_ready.h"
 #include "cli/run/pending_run.h"
-#include "cli/run/program_words.h"
 #include "cli/run/report.h"
 #include "cli/run/resume.h"
 #include "cli/run/start.h"
-#include "ssh/fleet.h"
+#include "ssh/fanout/fleet.h"
 
 namespace dtool::cli {
 namespace {

@@ -13,14 +13,14 @@
 #include "cli/host_options.h"
 #include "cli/kill/end_run.h"
 #include "cli/logs/follow.h"
-#include "cli/new_run.h"
+#include "cli/plan/program_words.h"
 #include "cli/plot/terminal_chart.h"
-#include "cli/record/record_end.h"
+#include "cli/record/new_run.h"
 #include "cli/record/record_files.h"
-#include "cli/recorded.h"
-#include "cli/run/program_words.h"
+#include "cli/record/recorded.h"
 #include "cli/watch/cause.h"
-#include "ssh/job/screen_job.h"
+#include "cli/watch/record_end.h"
+#include "ssh/screen_job.h"
 
 namespace dtool::cli {
 namespace {

@@ -8,10 +8,10 @@
 
 #include "cli/console.h"
 #include "cli/launchers/launcher.h"
-#include "cli/run/plan.h"
+#include "cli/plan/plan.h"
 #include "cli/run/report.h"
 #include "killfiles/killfile.h"
-#include "ssh/fleet.h"
+#include "ssh/fanout/fleet.h"
 #include "ssh/remote.h"
 
 namespace dtool::cli {

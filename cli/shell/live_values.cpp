@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <exception>
 
-#include "cli/recorded.h"
-#include "cli/run/experiment.h"
+#include "cli/plan/experiment.h"
+#include "cli/record/recorded.h"
 #include "cli/settings.h"
 #include "cli/shell/completion.h"
 #include "cli/terminal_text.h"

@@ -9,7 +9,7 @@
 #include <set>
 
 #include "cli/action.h"
-#include "cli/recorded.h"
+#include "cli/record/recorded.h"
 #include "cli/watch/status_answer.h"
 
 namespace dtool::cli {

@@ -14,9 +14,9 @@
 #include "cli/failures.h"
 #include "cli/metric_numbers.h"
 #include "cli/terminal_text.h"
-#include "ssh/host/messages/run.h"
 #include "ssh/host_request.h"
 #include "ssh/number.h"
+#include "ssh/wire/run.h"
 
 namespace dtool::cli {
 namespace {

@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "cli/action.h"
-#include "cli/record/record_end.h"
 #include "cli/terminal_text.h"
 #include "cli/watch/full_screen.h"
+#include "cli/watch/record_end.h"
 #include "cli/watch/run_status.h"
 #include "cli/watch/status_headlines.h"
 #include "cli/watch/status_table.h"

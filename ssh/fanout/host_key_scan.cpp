@@ -20,12 +20,12 @@
 #include <string>
 
 #include "ssh/host_error.h"
+#include "ssh/keys/libssh.h"
 #include "ssh/machine/owned_fd.h"
 #include "ssh/machine/reactor.h"
 #include "ssh/program/masters.h"
 #include "ssh/program/program_choice.h"
 #include "ssh/session/connector.h"
-#include "ssh/session/libssh.h"
 
 namespace dtool::ssh {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "ssh/connect_options.h"
 #include "ssh/host.h"
-#include "ssh/keys/host_key.h"
+#include "ssh/session/host_key.h"
 
 namespace dtool::ssh {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "ssh/connection.h"
 #include "ssh/host_error.h"
+#include "ssh/session/connection.h"
 
 namespace dtool::ssh {
 

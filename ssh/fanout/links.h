@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "ssh/connection.h"
 #include "ssh/fanout/serving_program.h"
 #include "ssh/kept/keeper.h"
 #include "ssh/kept/kept_folder.h"
 #include "ssh/program/masters.h"
+#include "ssh/session/connection.h"
 #include "ssh/session/connector.h"
 
 namespace dtool::ssh {
@@ -76,5 +76,8 @@ class HostLinks {
 /// the middle of the keeper's stream. So this process does nothing more with the sessions, and
 /// their memory stays until it ends.
 bool leave_to_keeper(std::unique_ptr<HostLinks>& links) noexcept;
+
+/// A connection to this machine, which runs commands as an SSH server would: for `local`.
+std::unique_ptr<Connection> make_local_connection(Reactor& reactor);
 
 }  // namespace dtool::ssh

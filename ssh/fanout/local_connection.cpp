@@ -6,7 +6,7 @@
 
 #include <exception>
 
-#include "ssh/connection.h"
+#include "ssh/fanout/links.h"
 #include "ssh/host_error.h"
 #include "ssh/machine/fd_bytes.h"
 #include "ssh/machine/home_folder.h"

@@ -14,7 +14,7 @@
 #include <optional>
 #include <vector>
 
-#include "ssh/fleet.h"
+#include "ssh/fanout/fleet.h"
 #include "ssh/host_error.h"
 #include "ssh/kept/fd_messages.h"
 #include "ssh/machine/fd_bytes.h"

@@ -7,7 +7,7 @@
 #include <functional>
 #include <string_view>
 
-#include "ssh/connection.h"
+#include "ssh/session/connection.h"
 
 namespace dtool::ssh {
 

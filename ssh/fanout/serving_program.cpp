@@ -10,10 +10,10 @@
 #include <stdexcept>
 #include <utility>
 
-#include "ssh/host/frames.h"
 #include "ssh/host_error.h"
 #include "ssh/machine/fd_bytes.h"
 #include "ssh/machine/process.h"
+#include "ssh/wire/frames.h"
 
 namespace dtool::ssh {
 namespace {

@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
-#include "ssh/connection.h"
 #include "ssh/fanout/host_program.h"
+#include "ssh/session/connection.h"
 
 namespace dtool::ssh {
 

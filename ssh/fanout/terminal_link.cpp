@@ -8,7 +8,7 @@
 #include <functional>
 #include <utility>
 
-#include "ssh/connection.h"
+#include "ssh/fanout/links.h"
 #include "ssh/fanout/serving_program.h"
 #include "ssh/fanout/terminal_relay.h"
 #include "ssh/host_error.h"
@@ -18,6 +18,7 @@
 #include "ssh/machine/process.h"
 #include "ssh/program/masters.h"
 #include "ssh/program/program_choice.h"
+#include "ssh/session/connection.h"
 #include "ssh/session/connector.h"
 #include "ssh/session/exchange.h"
 #include "ssh/session/ssh_connection.h"

@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "ssh/host/files.h"
-#include "ssh/host/message.h"
+#include "ssh/wire/message.h"
 
 namespace dtool::host {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "ssh/host/earlier_failure.h"
 
-#include "ssh/host/words.h"
+#include "ssh/wire/words.h"
 
 namespace dtool::host {
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-#include "ssh/host/words.h"
+#include "ssh/wire/words.h"
 
 namespace dtool::host {
 namespace {

@@ -6,7 +6,7 @@
 #include <functional>
 #include <optional>
 
-#include "ssh/host/frames.h"
+#include "ssh/wire/frames.h"
 
 namespace dtool::host {
 

@@ -7,7 +7,7 @@
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
 #include "ssh/host/own_program.h"
-#include "ssh/host/words.h"
+#include "ssh/wire/words.h"
 
 namespace dtool::host {
 

@@ -3,7 +3,7 @@
 
 #include "ssh/host/files.h"
 #include "ssh/host/process_table.h"
-#include "ssh/host/words.h"
+#include "ssh/wire/words.h"
 
 namespace dtool::host {
 namespace {

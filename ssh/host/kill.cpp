@@ -20,7 +20,7 @@
 #include "ssh/host/job_files.h"
 #include "ssh/host/members.h"
 #include "ssh/host/unseen.h"
-#include "ssh/host/words.h"
+#include "ssh/wire/words.h"
 
 namespace dtool::host {
 namespace {

@@ -8,7 +8,7 @@
 
 #include <sys/types.h>
 
-#include "ssh/host/messages/run.h"
+#include "ssh/wire/run.h"
 
 namespace dtool::host {
 

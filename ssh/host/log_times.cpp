@@ -12,7 +12,7 @@
 #include <stdexcept>
 
 #include "ssh/host/files.h"
-#include "ssh/host/words.h"
+#include "ssh/wire/words.h"
 
 namespace dtool::host {
 namespace {

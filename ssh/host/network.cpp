@@ -15,7 +15,7 @@
 #include <random>
 #include <utility>
 
-#include "ssh/host/words.h"
+#include "ssh/wire/words.h"
 
 namespace dtool::host {
 namespace {

@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "ssh/host/files.h"
-#include "ssh/host/words.h"
+#include "ssh/wire/words.h"
 
 namespace dtool::host {
 namespace {

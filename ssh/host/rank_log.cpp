@@ -6,7 +6,7 @@
 #include <system_error>
 
 #include "ssh/host/files.h"
-#include "ssh/host/words.h"
+#include "ssh/wire/words.h"
 
 namespace dtool::host {
 

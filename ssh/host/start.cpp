@@ -14,7 +14,7 @@
 #include "ssh/host/holder.h"
 #include "ssh/host/identity.h"
 #include "ssh/host/strangers.h"
-#include "ssh/host/words.h"
+#include "ssh/wire/words.h"
 
 namespace dtool::host {
 namespace {

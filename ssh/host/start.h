@@ -3,7 +3,7 @@
 // a login.
 #pragma once
 
-#include "ssh/host/messages/run.h"
+#include "ssh/wire/run.h"
 
 namespace dtool::host {
 

@@ -16,7 +16,7 @@
 
 #include "ssh/host/child.h"
 #include "ssh/host/members.h"
-#include "ssh/host/words.h"
+#include "ssh/wire/words.h"
 
 namespace dtool::host {
 namespace {

@@ -8,8 +8,8 @@
 #include <memory>
 #include <string>
 
-#include "ssh/connection.h"
 #include "ssh/kept/kept_folder.h"
+#include "ssh/session/connection.h"
 
 namespace dtool::ssh {
 

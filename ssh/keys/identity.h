@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "ssh/session/libssh.h"
+#include "ssh/keys/libssh.h"
 
 namespace dtool::ssh {
 

@@ -8,9 +8,9 @@
 #include <optional>
 #include <string>
 
-#include "ssh/connection.h"
 #include "ssh/machine/owned_fd.h"
 #include "ssh/machine/reactor.h"
+#include "ssh/session/connection.h"
 
 namespace dtool::ssh {
 

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "ssh/config/client_config.h"
-#include "ssh/connection.h"
 #include "ssh/connect_options.h"
 #include "ssh/host.h"
 #include "ssh/kept/kept_folder.h"
@@ -18,6 +17,7 @@
 #include "ssh/program/asker.h"
 #include "ssh/program/master.h"
 #include "ssh/program/program.h"
+#include "ssh/session/connection.h"
 
 namespace dtool::ssh {
 

@@ -12,9 +12,9 @@
 #include <stdexcept>
 #include <utility>
 
-#include "ssh/keys/host_key.h"
 #include "ssh/machine/home_folder.h"
 #include "ssh/printable.h"
+#include "ssh/session/host_key.h"
 
 namespace dtool::ssh {
 namespace {

@@ -6,10 +6,10 @@
 #include <memory>
 #include <string_view>
 
-#include "ssh/connection.h"
 #include "ssh/host_error.h"
+#include "ssh/keys/libssh.h"
 #include "ssh/machine/reactor.h"
-#include "ssh/session/libssh.h"
+#include "ssh/session/connection.h"
 #include "ssh/session/login_output.h"
 #include "ssh/session/session.h"
 

@@ -16,11 +16,11 @@
 
 #include "ssh/config/client_config.h"
 #include "ssh/host_error.h"
-#include "ssh/keys/agent.h"
 #include "ssh/keys/identity.h"
 #include "ssh/keys/known_hosts.h"
+#include "ssh/keys/libssh.h"
 #include "ssh/machine/reactor.h"
-#include "ssh/session/libssh.h"
+#include "ssh/session/agent.h"
 
 namespace dtool::ssh {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "ssh/connection.h"
+#include "ssh/session/connection.h"
 #include "ssh/session/exchange.h"
 #include "ssh/session/session.h"
 

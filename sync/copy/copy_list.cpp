@@ -13,7 +13,7 @@
 #include <string_view>
 #include <utility>
 
-#include "ssh/host/frames.h"
+#include "ssh/wire/frames.h"
 #include "sync/exclude.h"
 
 namespace dtool::tree_sync {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "ssh/host/messages/copy.h"
 #include "ssh/remote.h"
+#include "ssh/wire/copy.h"
 #include "sync/open_folder.h"
 #include "sync/package_writer.h"
 #include "sync/tree.h"

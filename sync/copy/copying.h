@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "ssh/host/messages/copy.h"
 #include "ssh/remote.h"
+#include "ssh/wire/copy.h"
 #include "sync/copy/copy_list.h"
 #include "sync/copy/parcels.h"
 #include "sync/foreign.h"
-#include "sync/relay/relaying.h"
+#include "sync/relaying.h"
 
 namespace dtool::tree_sync {
 

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <utility>
 
-#include "ssh/host/messages/copy.h"
-#include "ssh/host/messages/tree.h"
 #include "ssh/host_request.h"
+#include "ssh/wire/copy.h"
+#include "ssh/wire/tree.h"
 #include "sync/replies.h"
 
 namespace dtool::tree_sync {

@@ -12,12 +12,12 @@
 #include <string>
 #include <vector>
 
-#include "ssh/host/messages/copy.h"
-#include "ssh/host/messages/tree.h"
 #include "ssh/remote.h"
+#include "ssh/wire/copy.h"
+#include "ssh/wire/tree.h"
 #include "sync/copy/parcels.h"
-#include "sync/relay/relaying.h"
-#include "sync/relay/schedule.h"
+#include "sync/relaying.h"
+#include "sync/schedule.h"
 
 namespace dtool::tree_sync {
 

@@ -10,10 +10,10 @@
 #include <stdexcept>
 #include <utility>
 
-#include "ssh/host/frames.h"
-#include "ssh/host/messages/copy.h"
 #include "ssh/machine/owned_fd.h"
 #include "ssh/machine/random_hex.h"
+#include "ssh/wire/copy.h"
+#include "ssh/wire/frames.h"
 
 namespace dtool::tree_sync {
 namespace {

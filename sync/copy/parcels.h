@@ -15,7 +15,7 @@
 #include "ssh/machine/sha256.h"
 #include "sync/copy/copy_list.h"
 #include "sync/package.h"
-#include "sync/relay/relaying.h"
+#include "sync/relaying.h"
 
 namespace dtool::tree_sync {
 

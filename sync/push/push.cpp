@@ -10,12 +10,12 @@
 #include <stdexcept>
 #include <utility>
 
+#include "ssh/host/tree/tree_folder.h"
 #include "ssh/machine/random_hex.h"
 #include "ssh/quote.h"
 #include "sync/contents.h"
 #include "sync/copy/parcel_run.h"
 #include "sync/copy/parcels.h"
-#include "sync/host/tree_folder.h"
 #include "sync/kept_listings.h"
 #include "sync/listing.h"
 #include "sync/package_writer.h"

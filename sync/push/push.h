@@ -15,11 +15,11 @@
 #include <string>
 #include <vector>
 
-#include "ssh/host/messages/tree.h"
 #include "ssh/remote.h"
+#include "ssh/wire/tree.h"
 #include "sync/foreign.h"
 #include "sync/listing.h"
-#include "sync/relay/relaying.h"
+#include "sync/relaying.h"
 #include "sync/rsync.h"
 #include "sync/tree.h"
 

@@ -8,10 +8,10 @@
 
 #include <utility>
 
-#include "ssh/host/messages/push.h"
+#include "ssh/host/tree/tree_folder.h"
 #include "ssh/machine/random_hex.h"
 #include "ssh/machine/read_file.h"
-#include "sync/host/tree_folder.h"
+#include "ssh/wire/push.h"
 
 namespace dtool::tree_sync {
 

@@ -11,11 +11,11 @@
 #include <string_view>
 #include <vector>
 
-#include "ssh/host/messages/push.h"
+#include "ssh/host/tree/mark.h"
+#include "ssh/host/tree/tree_folder.h"
 #include "ssh/host_request.h"
 #include "ssh/remote.h"
-#include "sync/host/mark.h"
-#include "sync/host/tree_folder.h"
+#include "ssh/wire/push.h"
 #include "sync/push/guess.h"
 #include "sync/tree.h"
 

@@ -15,7 +15,7 @@
 #include <system_error>
 #include <utility>
 
-#include "sync/host/tree_folder.h"
+#include "ssh/host/tree/tree_folder.h"
 #include "sync/kept_listings.h"
 #include "sync/open_folder.h"
 

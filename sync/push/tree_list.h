@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "ssh/host/messages/push.h"
+#include "ssh/wire/push.h"
 #include "sync/copy/copy_list.h"
 #include "sync/copy/parcels.h"
 #include "sync/listing.h"

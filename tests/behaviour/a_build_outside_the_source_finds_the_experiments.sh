@@ -6,8 +6,8 @@ source "$(dirname "$0")/harness.sh"
 for program in cmake ninja python3; do needs_program $program; done
 
 expect_exit 0 cmake -S "$source_folder" -B "$work/elsewhere" -G Ninja -Wno-dev -DDTOOL_TRAINER=OFF -DDTOOL_TESTS=OFF -DDTOOL_UNITY=OFF
-object=CMakeFiles/dtool_cli.dir/cli/run/experiment.cpp.o
-compile=$(python3 -c 'import json, sys; print(*[each["command"] for each in json.load(open(sys.argv[1])) if each["file"].endswith("cli/run/experiment.cpp")])' \
+object=CMakeFiles/dtool_cli.dir/cli/plan/experiment.cpp.o
+compile=$(python3 -c 'import json, sys; print(*[each["command"] for each in json.load(open(sys.argv[1])) if each["file"].endswith("cli/plan/experiment.cpp")])' \
   "$work/elsewhere/compile_commands.json")
 mkdir -p "$work/elsewhere/$(dirname "$object")"
 expect_exit 0 timeout 150 bash -c "cd '$work/elsewhere' && $compile"

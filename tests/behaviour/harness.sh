@@ -171,7 +171,7 @@ needs_tool_wheels() {
 fetch_tool_wheels() {
   rm -rf "$1.new"
   /usr/bin/python3 -m venv "$work/venv" || return
-  timeout 150 "$work/venv/bin/pip" download --quiet --disable-pip-version-check --retries 1 --timeout 15 -d "$1.new" "uv==$(sed -n 's/^UV = "\(.*\)"$/\1/p' "$source_folder/cli/run/scripts/python_packages.py")" 'py-rattler==0.28.*' 'PyYAML>=6' &&
+  timeout 150 "$work/venv/bin/pip" download --quiet --disable-pip-version-check --retries 1 --timeout 15 -d "$1.new" "uv==$(sed -n 's/^UV = "\(.*\)"$/\1/p' "$source_folder/cli/ready/scripts/python_packages.py")" 'py-rattler==0.28.*' 'PyYAML>=6' &&
     mv "$1.new" "$1"
 }
 needs_isolation() {

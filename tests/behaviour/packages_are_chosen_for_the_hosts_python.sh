@@ -17,7 +17,7 @@ wheel wheels more 1.0 "$main"
 
 # choose [KEY=JSON...] FILE: the names and versions for a host with Python 3.13 or that of `version`, into $chosen.
 scripts=$work/scripts.py
-cat "$source_folder"/cli/run/scripts/{read_requirements,python_packages}.py >"$scripts"
+cat "$source_folder"/cli/ready/scripts/{read_requirements,python_packages}.py >"$scripts"
 request() {
   python3 - "$@" <<'END'
 import json, os, sys

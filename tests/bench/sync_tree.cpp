@@ -11,7 +11,7 @@
 #include <exception>
 #include <string>
 
-#include "ssh/fleet.h"
+#include "ssh/fanout/fleet.h"
 #include "ssh/host_pattern.h"
 #include "sync/push/push.h"
 #include "sync/tree.h"

@@ -5,7 +5,7 @@
 #include <toml++/toml.h>
 
 #include "cli/action.h"
-#include "cli/run/experiment.h"
+#include "cli/plan/experiment.h"
 #include "tests/fuzz/mutate.h"
 #include "tests/unit/temporary_folder.h"
 

@@ -8,12 +8,12 @@
 #include <filesystem>
 #include <stdexcept>
 
-#include "cli/run/host/coordinator.h"
-#include "cli/run/host/report_port.h"
-#include "cli/run/host/supervision.h"
 #include "cli/scripts.h"
 #include "ssh/host/channel.h"
-#include "ssh/host/message.h"
+#include "ssh/host/session/coordinator.h"
+#include "ssh/host/session/report_port.h"
+#include "ssh/host/session/supervision.h"
+#include "ssh/wire/message.h"
 #include "tests/fuzz/mutate.h"
 #include "tests/fuzz/program.h"
 #include "tests/fuzz/stranger.h"

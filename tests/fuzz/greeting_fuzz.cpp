@@ -14,6 +14,7 @@
 #include "tests/fuzz/stranger.h"
 #include "trainer/launch/front_door.h"
 #include "trainer/launch/greeting.h"
+#include "trainer/launch/network.h"
 #include "trainer/ranks/store_server.h"
 
 namespace dtool::trainer {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "ssh/host/channel.h"
-#include "sync/relay/host/package_server.h"
+#include "ssh/host/tree/package_server.h"
 #include "tests/fuzz/mutate.h"
 #include "tests/fuzz/stranger.h"
 #include "tests/unit/temporary_folder.h"

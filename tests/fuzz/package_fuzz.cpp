@@ -9,14 +9,14 @@
 #include <string>
 
 #include "ssh/host/files.h"
-#include "ssh/host/messages/copy.h"
-#include "ssh/host/messages/push.h"
 #include "ssh/host/sha256.h"
-#include "sync/copy/host/answer_copy.h"
-#include "sync/copy/host/take_parcel.h"
-#include "sync/host/tree_folder.h"
+#include "ssh/host/tree/answer_copy.h"
+#include "ssh/host/tree/answer_tree.h"
+#include "ssh/host/tree/take_parcel.h"
+#include "ssh/host/tree/tree_folder.h"
+#include "ssh/wire/copy.h"
+#include "ssh/wire/push.h"
 #include "sync/package_writer.h"
-#include "sync/push/host/answer_tree.h"
 #include "tests/fuzz/mutate.h"
 #include "tests/unit/temporary_folder.h"
 

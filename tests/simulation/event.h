@@ -6,7 +6,7 @@
 #include <functional>
 #include <utility>
 
-#include "cli/run/host/report.h"
+#include "ssh/host/session/report.h"
 
 namespace dtool::simulation {
 

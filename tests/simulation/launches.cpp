@@ -12,7 +12,7 @@
 #include "cli/kill/end_run.h"
 #include "cli/run/resume.h"
 #include "cli/watch/status_answer.h"
-#include "ssh/host/messages/run.h"
+#include "ssh/wire/run.h"
 #include "tests/simulation/event.h"
 #include "tests/unit/fake_remote.h"
 
@@ -352,7 +352,7 @@ void Launches::forget(int run, const Shared& command) {
   runs_[static_cast<std::size_t>(run)].has_killfile = false;
 }
 
-// As cli/watch/host/status.cpp tells it.
+// As ssh/host/answers/status.cpp tells it.
 std::string Launches::status_of(int place, int run) {
   const Part& its = part(place, run);
   host::StatusAnswer answer;

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/run/host/report.h"
+#include "ssh/host/session/report.h"
 
 namespace dtool::simulation {
 

@@ -4,8 +4,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "cli/run/host/guard.h"
-#include "cli/run/host/session_turn.h"
+#include "ssh/host/session/guard.h"
+#include "ssh/host/session/session_turn.h"
 #include "tests/simulation/world.h"
 
 namespace dtool::simulation {

@@ -16,10 +16,10 @@
 #include <utility>
 #include <vector>
 
-#include "cli/run/host/coordinator.h"
-#include "cli/run/host/link_state.h"
-#include "cli/run/host/machine.h"
-#include "cli/run/host/port_state.h"
+#include "ssh/host/session/coordinator.h"
+#include "ssh/host/session/link_state.h"
+#include "ssh/host/session/machine.h"
+#include "ssh/host/session/port_state.h"
 #include "tests/simulation/event.h"
 #include "tests/simulation/simulated_disk.h"
 #include "tests/simulation/simulated_run.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "trainer/comm/comm_options.h"
+#include "trainer/settings/comm_options.h"
 
 #include <gtest/gtest.h>
 

@@ -18,9 +18,9 @@
 #include "trainer/data/idx.h"
 #include "trainer/launch/network.h"
 #include "trainer/report/metrics.h"
+#include "trainer/report/written_file.h"
 #include "trainer/settings/usage_error.h"
 #include "trainer/training/checkpoint_folder.h"
-#include "trainer/report/written_file.h"
 
 using namespace dtool::trainer;
 using dtool::killfiles::read_whole;

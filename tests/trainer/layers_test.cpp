@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "trainer/model/layers.h"
+#include "trainer/settings/layers.h"
 
 #include <gtest/gtest.h>
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "trainer/comm/gradient_sum.h"
+#include "trainer/launch/network.h"
 #include "trainer/ranks/process_group.h"
 #include "trainer/ranks/rendezvous.h"
 

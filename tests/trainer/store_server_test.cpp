@@ -11,6 +11,7 @@
 
 #include "trainer/launch/greeting.h"
 #include "trainer/launch/line_socket.h"
+#include "trainer/launch/network.h"
 
 namespace dtool::trainer {
 namespace {

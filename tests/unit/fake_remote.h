@@ -11,9 +11,9 @@
 #include <variant>
 #include <vector>
 
-#include "ssh/host/frames.h"
 #include "ssh/host_pattern.h"
 #include "ssh/remote.h"
+#include "ssh/wire/frames.h"
 
 namespace dtool::tests {
 

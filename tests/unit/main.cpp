@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ssh/fleet.h"
+#include "ssh/fanout/fleet.h"
 #include "tests/unit/own_program.h"
 
 int main(int argc, char** argv) {

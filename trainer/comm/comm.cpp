@@ -13,8 +13,8 @@
 #include "trainer/comm/comm_report.h"
 #include "trainer/comm/library_transport.h"
 #include "trainer/comm/links.h"
-#include "trainer/settings/usage_error.h"
 #include "trainer/report/written_file.h"
+#include "trainer/settings/usage_error.h"
 
 namespace dtool::trainer {
 namespace {

@@ -3,8 +3,8 @@
 // own. dtool-trainer-worker runs it on every rank.
 #pragma once
 
-#include "trainer/comm/comm_options.h"
 #include "trainer/ranks/process_group.h"
+#include "trainer/settings/comm_options.h"
 
 namespace dtool::trainer {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "trainer/comm/comm_options.h"
 #include "trainer/report/metrics.h"
+#include "trainer/settings/comm_options.h"
 
 namespace dtool::trainer {
 

@@ -7,9 +7,9 @@
 #include <functional>
 #include <vector>
 
-#include "trainer/comm/comm_options.h"
 #include "trainer/comm/transport.h"
 #include "trainer/ranks/process_group.h"
+#include "trainer/settings/comm_options.h"
 
 namespace dtool::trainer {
 

@@ -16,6 +16,7 @@
 
 #include "trainer/launch/front_door.h"
 #include "trainer/launch/greeting.h"
+#include "trainer/launch/network.h"
 
 namespace dtool::trainer {
 namespace {

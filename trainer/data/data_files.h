@@ -9,7 +9,7 @@
 
 #include "trainer/data/download.h"
 #include "trainer/data/transfer_progress.h"
-#include "trainer/launch/environment.h"
+#include "trainer/settings/environment.h"
 
 namespace dtool::trainer {
 

@@ -9,8 +9,8 @@
 #include <memory_resource>
 #include <span>
 
+#include "trainer/data/data_settings.h"
 #include "trainer/data/sampler.h"
-#include "trainer/settings/data_settings.h"
 
 namespace dtool::trainer {
 

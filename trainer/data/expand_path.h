@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string>
 
-#include "trainer/launch/environment.h"
+#include "trainer/settings/environment.h"
 
 namespace dtool::trainer {
 

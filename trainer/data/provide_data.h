@@ -4,8 +4,8 @@
 
 #include <string>
 
+#include "trainer/data/file_settings.h"
 #include "trainer/ranks/rendezvous.h"
-#include "trainer/settings/file_settings.h"
 
 namespace dtool::trainer {
 

@@ -6,7 +6,7 @@
 #include <memory_resource>
 #include <vector>
 
-#include "trainer/settings/data_settings.h"
+#include "trainer/data/data_settings.h"
 
 namespace dtool::trainer {
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "trainer/launch/front_door.h"
+#include "trainer/launch/network.h"
 
 #include <fmt/format.h>
 #include <netdb.h>

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "trainer/settings/endpoint.h"
 #include "trainer/launch/greeting.h"
 #include "trainer/launch/line_socket.h"
+#include "trainer/settings/endpoint.h"
 
 namespace dtool::trainer {
 

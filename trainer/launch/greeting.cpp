@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "trainer/launch/greeting.h"
+#include "trainer/launch/network.h"
 
 #include <fmt/format.h>
 #include <poll.h>

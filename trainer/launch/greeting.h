@@ -17,8 +17,8 @@
 #include <string_view>
 #include <vector>
 
-#include "trainer/settings/endpoint.h"
 #include "trainer/launch/run_token.h"
+#include "trainer/settings/endpoint.h"
 
 namespace dtool::trainer {
 

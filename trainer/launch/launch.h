@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "trainer/settings/endpoint.h"
-#include "trainer/launch/environment.h"
 #include "trainer/settings/command_line.h"
+#include "trainer/settings/endpoint.h"
+#include "trainer/settings/environment.h"
 
 namespace dtool::trainer {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "trainer/launch/environment.h"
+#include "trainer/settings/environment.h"
 
 namespace dtool::trainer {
 

@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "trainer/launch/environment.h"
+#include "trainer/settings/environment.h"
 #include "trainer/settings/experiment.h"
 
 namespace dtool::trainer {

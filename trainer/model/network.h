@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "trainer/model/layers.h"
 #include "trainer/model/model.h"
+#include "trainer/settings/layers.h"
 
 namespace dtool::trainer {
 

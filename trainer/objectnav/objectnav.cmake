@@ -23,7 +23,6 @@ target_sources(dtool_trainer PRIVATE
   trainer/reinforcement/pipeline.cpp
   trainer/reinforcement/sum_rows.cpp)
 target_sources(dtool_trainer_torch PRIVATE
-  trainer/objectnav/objectnav_runner.cpp
   trainer/objectnav/agent/actor_critic.cpp
   trainer/objectnav/agent/checkpoint_policy.cpp
   trainer/objectnav/agent/ddppo.cpp
@@ -31,6 +30,7 @@ target_sources(dtool_trainer_torch PRIVATE
   trainer/objectnav/agent/follow_checkpoints.cpp
   trainer/objectnav/agent/kept_samplers.cpp
   trainer/objectnav/agent/learner.cpp
+  trainer/objectnav/agent/objectnav_runner.cpp
   trainer/objectnav/agent/rollout.cpp
   trainer/objectnav/agent/sample_actions.cpp
   trainer/objectnav/agent/sampler_shares.cpp

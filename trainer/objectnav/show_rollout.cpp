@@ -14,8 +14,8 @@
 #include "trainer/data/sampler.h"
 #include "trainer/objectnav/svg_picture.h"
 #include "trainer/objectnav/text_picture.h"
-#include "trainer/settings/usage_error.h"
 #include "trainer/report/written_file.h"
+#include "trainer/settings/usage_error.h"
 
 namespace dtool::trainer {
 namespace {

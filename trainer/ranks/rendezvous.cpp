@@ -17,6 +17,7 @@
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include "trainer/launch/greeting.h"
+#include "trainer/launch/network.h"
 #include "trainer/ranks/run_store.h"
 #include "trainer/settings/usage_error.h"
 

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::array<int, 2> kSignals = {SIGUSR1, SIGTERM};
 constexpr const char* kFulfilled = "fulfilled";
-constexpr const char* kFailed = "failed";
+constexpr const char* kFailureKey = "failed";
 constexpr auto kBetweenLooks = std::chrono::seconds(1);
 constexpr auto kBetweenUrgentLooks = std::chrono::milliseconds(50);
 
@@ -30,11 +30,11 @@ constexpr auto kSameRequest = std::chrono::seconds(4);
 /// A rank that is killed says nothing, and the others may be waiting for it. A launcher's store has
 /// no wills.
 void set_will(c10d::Store& store, const std::string& sentence) {
-  if (auto* const own = dynamic_cast<RunStore*>(&store)) own->set_will(kFailed, sentence);
+  if (auto* const own = dynamic_cast<RunStore*>(&store)) own->set_will(kFailureKey, sentence);
 }
 
 void set_silence(c10d::Store& store, std::chrono::seconds limit, const std::string& sentence) {
-  if (auto* const own = dynamic_cast<RunStore*>(&store)) own->set_silence(limit, kFailed, sentence);
+  if (auto* const own = dynamic_cast<RunStore*>(&store)) own->set_silence(limit, kFailureKey, sentence);
 }
 
 std::string asked(int signal) {
@@ -131,14 +131,14 @@ void RequestExchange::announce(const std::string& reason) noexcept {
   has_failed_ = true;
   try {
     const std::string text = fmt::format("{}: {}", to_string(meeting_.me()), reason);
-    meeting_.store->set(kFailed, std::vector<std::uint8_t>(text.begin(), text.end()));
+    meeting_.store->set(kFailureKey, std::vector<std::uint8_t>(text.begin(), text.end()));
   } catch (const std::exception&) {  // the store is gone, and the others know
   }
 }
 
 void RequestExchange::exchange(c10d::Store& store) {
-  if (!has_failed_ && store.check({kFailed})) {
-    const auto text = store.get(kFailed);
+  if (!has_failed_ && store.check({kFailureKey})) {
+    const auto text = store.get(kFailureKey);
     const std::string failure(text.begin(), text.end());
     // Ends the process only without the lock, for which those wait that it waits for.
     bool is_asked = false;

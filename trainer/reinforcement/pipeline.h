@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "trainer/training/schedule.h"
+#include "trainer/settings/schedule.h"
 
 namespace dtool::trainer {
 

@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "trainer/comm/comm_options.h"
+#include "trainer/settings/comm_options.h"
 #include "trainer/settings/endpoint.h"
 #include "trainer/settings/rollout_options.h"
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "trainer/launch/environment.h"
+#include "trainer/settings/environment.h"
 #include "trainer/settings/toml_reader.h"
 #include "trainer/settings/workload_settings.h"
 

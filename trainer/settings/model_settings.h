@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "trainer/model/layers.h"
+#include "trainer/settings/layers.h"
 #include "trainer/settings/toml_reader.h"
 
 namespace dtool::trainer {

@@ -4,9 +4,9 @@
 
 #include <vector>
 
+#include "trainer/settings/schedule.h"
 #include "trainer/settings/toml_reader.h"
 #include "trainer/settings/train_settings.h"
-#include "trainer/training/schedule.h"
 
 namespace dtool::trainer {
 

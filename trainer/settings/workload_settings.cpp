@@ -14,7 +14,7 @@ namespace dtool::trainer {
   namespace folder {                   \
   extern const WorkloadReader kReader; \
   }
-#include "trainer/workloads.def"
+#include "trainer/settings/workloads.def"
 #undef DTOOL_WORKLOAD
 
 namespace {
@@ -23,7 +23,7 @@ namespace {
 std::vector<Choice<const WorkloadReader*>> readers() {
   return {
 #define DTOOL_WORKLOAD(word, folder) {#word, &folder::kReader},
-#include "trainer/workloads.def"
+#include "trainer/settings/workloads.def"
 #undef DTOOL_WORKLOAD
   };
 }

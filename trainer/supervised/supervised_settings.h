@@ -2,11 +2,11 @@
 // The settings of workloads that learn from samples.
 #pragma once
 
-#include "trainer/settings/data_settings.h"
+#include "trainer/data/data_settings.h"
 #include "trainer/settings/experiment.h"
 #include "trainer/settings/model_settings.h"
+#include "trainer/settings/schedule.h"
 #include "trainer/settings/train_settings.h"
-#include "trainer/training/schedule.h"
 
 namespace dtool::trainer {
 

@@ -9,8 +9,8 @@
 #include <cmath>
 
 #include "trainer/launch/requests.h"
-#include "trainer/training/checkpoint_folder.h"
 #include "trainer/report/written_file.h"
+#include "trainer/training/checkpoint_folder.h"
 #include "trainer/training/resume.h"
 #include "trainer/training/snapshot.h"
 

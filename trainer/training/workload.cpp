@@ -11,7 +11,7 @@ namespace dtool::trainer {
   namespace folder {                   \
   extern const WorkloadRunner kRunner; \
   }
-#include "trainer/workloads.def"
+#include "trainer/settings/workloads.def"
 #undef DTOOL_WORKLOAD
 
 const WorkloadRunner& runner_of(const Experiment& experiment) {
@@ -21,7 +21,7 @@ const WorkloadRunner& runner_of(const Experiment& experiment) {
   };
   static const Row rows[] = {
 #define DTOOL_WORKLOAD(word, folder) {#word, &folder::kRunner},
-#include "trainer/workloads.def"
+#include "trainer/settings/workloads.def"
 #undef DTOOL_WORKLOAD
   };
   const auto* row = std::ranges::find(rows, experiment.workload, &Row::word);

@@ -6,8 +6,8 @@
 
 #include <string>
 
-#include "ssh/host/messages/copy.h"
-#include "ssh/host/messages/tree.h"
+#include "ssh/wire/copy.h"
+#include "ssh/wire/tree.h"
 
 namespace dtool::ssh {
 namespace {

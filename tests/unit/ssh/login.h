@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "ssh/fleet.h"
+#include "ssh/fanout/fleet.h"
 #include "ssh/host_error.h"
 #include "ssh/session/connector.h"
 #include "tests/unit/run_in.h"

@@ -4,12 +4,12 @@
 
 #include <gtest/gtest.h>
 
-#include "ssh/host/messages/check.h"
-#include "ssh/host/messages/log.h"
-#include "ssh/host/messages/reach.h"
-#include "ssh/host/messages/run.h"
-#include "ssh/host/messages/tree.h"
 #include "ssh/host_request.h"
+#include "ssh/wire/check.h"
+#include "ssh/wire/log.h"
+#include "ssh/wire/reach.h"
+#include "ssh/wire/run.h"
+#include "ssh/wire/tree.h"
 #include "tests/unit/fake_remote.h"
 #include "tests/unit/temporary_folder.h"
 

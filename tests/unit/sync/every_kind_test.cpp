@@ -8,9 +8,9 @@
 #include <string>
 #include <string_view>
 
-#include "ssh/fleet.h"
-#include "ssh/host/messages/copy.h"
-#include "ssh/host/messages/push.h"
+#include "ssh/fanout/fleet.h"
+#include "ssh/wire/copy.h"
+#include "ssh/wire/push.h"
 #include "sync/copy/copy_list.h"
 #include "sync/copy/copying.h"
 #include "tests/unit/fake_remote.h"

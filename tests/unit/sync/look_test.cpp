@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ssh/host/messages/tree.h"
+#include "ssh/wire/tree.h"
 #include "tests/unit/fake_remote.h"
 
 namespace dtool::tree_sync {

@@ -11,11 +11,11 @@
 #include <thread>
 
 #include "trainer/data/expand_path.h"
-#include "trainer/launch/environment.h"
 #include "trainer/objectnav/agent/actor_critic.h"
 #include "trainer/objectnav/agent/validation.h"
 #include "trainer/report/metrics.h"
 #include "trainer/report/progress_log.h"
+#include "trainer/settings/environment.h"
 #include "trainer/settings/usage_error.h"
 #include "trainer/training/checkpoint_folder.h"
 #include "trainer/training/checkpoint_reader.h"

@@ -6,8 +6,8 @@
 
 #include <cstdint>
 
-#include "ssh/host/messages/check.h"
 #include "ssh/host_pattern.h"
+#include "ssh/wire/check.h"
 
 namespace dtool::cli {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "cli/console.h"
 #include "killfiles/killfile.h"
-#include "ssh/host/messages/run.h"
-#include "ssh/host/messages/tree.h"
+#include "ssh/wire/run.h"
+#include "ssh/wire/tree.h"
 #include "tests/unit/fake_remote.h"
 #include "tests/unit/syntax.h"
 #include "tests/unit/temporary_folder.h"

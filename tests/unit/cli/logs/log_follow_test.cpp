@@ -10,7 +10,7 @@
 
 #include "cli/console.h"
 #include "killfiles/killfile.h"
-#include "ssh/host/messages/log.h"
+#include "ssh/wire/log.h"
 #include "tests/unit/fake_remote.h"
 
 namespace dtool::cli {

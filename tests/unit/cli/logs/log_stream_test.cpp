@@ -7,8 +7,8 @@
 
 #include <string>
 
-#include "ssh/host/messages/log.h"
-#include "ssh/host/messages/run.h"
+#include "ssh/wire/log.h"
+#include "ssh/wire/run.h"
 
 namespace dtool::cli {
 namespace {

@@ -7,10 +7,11 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/action.h"
+#include "cli/launchers/launcher.h"
+#include "cli/plan/flags.h"
 #include "cli/record/record.h"
 #include "cli/record/record_files.h"
-#include "cli/recorded.h"
-#include "cli/run/flags.h"
+#include "cli/record/recorded.h"
 #include "cli/run/resume.h"
 #include "killfiles/killfile.h"
 #include "tests/unit/temporary_folder.h"
@@ -54,7 +55,8 @@ class Resumed {
   explicit Resumed(const std::vector<std::string>& words, RunRecord record = record_of_run(),
                    Start start = Start::resumed)
       : earlier(std::move(record), start) {
-    start == Start::rerun ? add_rerun_flags(options, flags, {"ssh", "mpi"}) : add_run_flags(options, flags, {"ssh", "mpi"});
+    start == Start::rerun ? add_rerun_flags(options, flags, launcher_names())
+                          : add_run_flags(options, flags, launcher_names());
     std::vector<std::string> reversed(words.rbegin(), words.rend());
     app.parse(reversed);
     earlier.give_flags(options);
@@ -165,7 +167,7 @@ TEST(EarlierRun, ARerunOfSeveralSeedsHasThemUnlessOneIsGiven) {
   Options options(app);
   std::string seeds;
   RunFlags flags;
-  add_rerun_flags(options, flags, {"ssh", "mpi"});
+  add_rerun_flags(options, flags, launcher_names());
   options.add_option("--seeds", seeds, "");
   app.parse(std::vector<std::string>{"digits_1"});
   EarlierRun(record, Start::rerun).give_flags(options);

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/action.h"
-#include "cli/new_run.h"
-#include "ssh/host/messages/run.h"
+#include "cli/record/new_run.h"
+#include "ssh/wire/run.h"
 #include "tests/unit/fake_remote.h"
 #include "tests/unit/temporary_folder.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/watch/status_answer.h"
-#include "ssh/host/messages/run.h"
+#include "ssh/wire/run.h"
 #include "tests/unit/fake_remote.h"
 
 namespace dtool::tests {

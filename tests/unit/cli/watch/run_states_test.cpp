@@ -7,8 +7,8 @@
 
 #include <algorithm>
 
-#include "ssh/host/messages/run.h"
 #include "ssh/host_pattern.h"
+#include "ssh/wire/run.h"
 #include "tests/unit/cli/watch/read_status.h"
 #include "tests/unit/fake_remote.h"
 

@@ -9,11 +9,11 @@
 #include <string>
 #include <utility>
 
-#include "ssh/host/frames.h"
-#include "ssh/host/messages/check.h"
-#include "ssh/host/messages/run.h"
 #include "ssh/host_error.h"
 #include "ssh/machine/fd_bytes.h"
+#include "ssh/wire/check.h"
+#include "ssh/wire/frames.h"
+#include "ssh/wire/run.h"
 #include "tests/unit/run_in.h"
 #include "tests/unit/temporary_folder.h"
 

@@ -7,8 +7,8 @@
 
 #include <filesystem>
 
-#include "ssh/host/message.h"
 #include "ssh/host/sha256.h"
+#include "ssh/wire/message.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::host {

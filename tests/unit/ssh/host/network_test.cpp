@@ -19,9 +19,9 @@
 #include <utility>
 #include <vector>
 
-#include "cli/run/host/report_port.h"
-#include "cli/run/host/trial.h"
-#include "ssh/host/messages/reach.h"
+#include "ssh/host/answers/trial.h"
+#include "ssh/host/session/report_port.h"
+#include "ssh/wire/reach.h"
 #include "tests/unit/refused_calls.h"
 #include "tests/unit/temporary_folder.h"
 

@@ -12,7 +12,7 @@
 
 #include "ssh/host/identity.h"
 #include "ssh/host/log_times.h"
-#include "ssh/host/messages/run.h"
+#include "ssh/wire/run.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::host {

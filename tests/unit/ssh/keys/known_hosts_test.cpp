@@ -6,8 +6,8 @@
 #include <gtest/gtest.h>
 
 #include "ssh/fanout/host_key_scan.h"
-#include "ssh/keys/host_key.h"
 #include "ssh/machine/base64.h"
+#include "ssh/session/host_key.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::ssh {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "ssh/host/messages/copy.h"
+#include "ssh/wire/copy.h"
 #include "tests/unit/fake_remote.h"
 #include "tests/unit/temporary_folder.h"
 

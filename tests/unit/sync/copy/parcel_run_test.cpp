@@ -13,8 +13,8 @@
 #include <variant>
 #include <vector>
 
-#include "ssh/host/messages/copy.h"
 #include "ssh/host_request.h"
+#include "ssh/wire/copy.h"
 #include "tests/unit/fake_remote.h"
 #include "tests/unit/temporary_folder.h"
 

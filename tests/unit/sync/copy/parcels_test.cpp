@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "ssh/host/messages/copy.h"
+#include "ssh/wire/copy.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::tree_sync {

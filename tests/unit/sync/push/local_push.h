@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "ssh/fleet.h"
+#include "ssh/fanout/fleet.h"
 #include "sync/push/push.h"
 #include "tests/unit/temporary_folder.h"
 

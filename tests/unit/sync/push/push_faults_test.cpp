@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "ssh/host/messages/copy.h"
-#include "ssh/host/messages/push.h"
+#include "ssh/wire/copy.h"
+#include "ssh/wire/push.h"
 #include "tests/unit/fake_remote.h"
 #include "tests/unit/sync/push/local_push.h"
 

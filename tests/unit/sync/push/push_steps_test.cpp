@@ -11,8 +11,8 @@
 #include <optional>
 #include <string>
 
-#include "ssh/fleet.h"
-#include "ssh/host/messages/push.h"
+#include "ssh/fanout/fleet.h"
+#include "ssh/wire/push.h"
 #include "sync/contents.h"
 #include "sync/replies.h"
 #include "tests/unit/temporary_folder.h"

@@ -10,8 +10,8 @@
 #include <set>
 #include <stdexcept>
 
-#include "ssh/host/messages/copy.h"
-#include "ssh/host/messages/push.h"
+#include "ssh/wire/copy.h"
+#include "ssh/wire/push.h"
 #include "sync/contents.h"
 #include "tests/unit/fake_remote.h"
 #include "tests/unit/sync/push/local_push.h"

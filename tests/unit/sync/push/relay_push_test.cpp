@@ -20,12 +20,12 @@
 #include <thread>
 #include <utility>
 
-#include "ssh/fleet.h"
+#include "ssh/fanout/fleet.h"
 #include "ssh/host/channel.h"
-#include "ssh/host/frames.h"
-#include "ssh/host/messages/copy.h"
-#include "ssh/host/messages/tree.h"
 #include "ssh/host/network.h"
+#include "ssh/wire/copy.h"
+#include "ssh/wire/frames.h"
+#include "ssh/wire/tree.h"
 #include "sync/push/push.h"
 #include "tests/unit/fake_remote.h"
 #include "tests/unit/sync/push/local_push.h"

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// A launcher that submits a run to a cluster's scheduler. The run becomes a job, submitted on a
+// login host; its script starts the processes on its nodes. Each scheduler has its own folder
+// beside this one: a class with its flags and directives, and a script with the functions that the
+// scripts in scripts/ call (gridengine/ is an example).
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cli/launchers/launcher.h"
+#include "cli/launchers/scheduler_text.h"
+
+namespace dtool::cli {
+
+/// The properties of a job, independent of the scheduler.
+struct JobShape {
+  std::string run_id;
+  std::size_t nodes = 1;
+  int processes = 1;          ///< of the run, per node
+  int tasks = 1;              ///< that the scheduler starts per node: torchrun is one
+  int notice = 0;             ///< how many seconds before its end the script wants a signal
+  bool wants_notice = false;  ///< whether the program writes a checkpoint on that signal
+};
+
+class SchedulerLauncher : public Launcher {
+ public:
+  /// All schedulers share one `request`, since they share flags.
+  explicit SchedulerLauncher(std::shared_ptr<JobRequest> request) : shared_(std::move(request)) {}
+
+  std::vector<Option> add_options(Options& command) override;
+  Targets reach(const RunFlags& flags, const Settings& settings) const override;
+  void place(const RunFlags& flags, const Targets& targets, RunPlan& plan) const override;
+  void add_needs(const RunPlan& plan, Needs& needs) const override;
+  bool complete(Console& console, const RunFlags& flags, const Targets& targets,
+                const std::vector<Checked>& checked, RunPlan& plan) const override;
+  std::string_view usual_listener() const override {
+    return "the job's first node, a port that is free there";
+  }
+  std::vector<std::pair<std::string, std::string>> texts(const RunPlan& plan) const override;
+  std::vector<HostJob> jobs(const RunPlan& plan) const override;
+  std::string started(const RunPlan& plan, const killfiles::Killfile& killfile) const override;
+
+ protected:
+  /// Its flags. A flag that another scheduler has with the same meaning is declared only once.
+  virtual std::vector<SchedulerOption> options() const = 0;
+  /// The flag that passes any other argument to its submit program, with a check of its value.
+  virtual SchedulerOption argument_option() const = 0;
+  virtual std::string must_be_argument(const std::string& text) const = 0;
+  /// Refuses requests that it cannot fulfil. Throws UsageError.
+  virtual void check_request(const JobRequest& /*request*/, const JobShape& /*shape*/) const {}
+  /// The lines at the top of the job's script that its submit program reads.
+  virtual std::string directives(const JobShape& shape, const JobRequest& request) const = 0;
+  /// Variables that its functions read.
+  virtual std::string variables(const JobShape& /*shape*/, const JobRequest& /*request*/) const {
+    return "";
+  }
+  /// Shell: the functions that the scripts call.
+  virtual std::string_view functions() const = 0;
+
+  JobRequest request() const;
+  JobShape shape_of(const RunPlan& plan) const;
+  /// The first machine's job: the parts that a queued job and a job in an allocation share.
+  ssh::ScreenJob job_of(const RunPlan& plan) const;
+  std::string what_was_started(const RunPlan& plan) const;
+  static MachinePlan machine_of(const Targets& targets, int id, int first_rank, int processes);
+
+ private:
+  std::string arrays(const RunPlan& plan) const;
+  std::string own_text(const RunPlan& plan) const;
+  std::string batch(const RunPlan& plan) const;
+  std::string rank(const RunPlan& plan) const;
+  std::string folders(const RunPlan& plan) const;
+
+  std::shared_ptr<JobRequest> shared_;
+  std::vector<std::string> arguments_;
+};
+
+}  // namespace dtool::cli

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+// `dtool attach`: shows the live session of one machine of a run in this terminal, or its log if
+// the session has no terminal of its own.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+
+#include "cli/action.h"
+#include "cli/failures.h"
+#include "cli/flag_values.h"
+#include "cli/host_options.h"
+#include "cli/logs/log_follow.h"
+#include "cli/logs/raw_terminal.h"
+#include "cli/record/recorded.h"
+#include "cli/watch/status_answer.h"
+#include "ssh/fanout/terminal_link.h"
+#include "ssh/host_request.h"
+#include "ssh/quote.h"
+#include "ssh/wire/run.h"
+
+namespace dtool::cli {
+namespace {
+
+host::StatusAnswer read_answer(const ssh::HostResult& result) {
+  return ssh::read_reply<host::StatusReply>(result).machines.at(0);
+}
+
+std::string how_it_ended(const host::StatusAnswer& job) {
+  if (job.exit_code) return fmt::format("has ended with exit code {}", *job.exit_code);
+  return job.is_killed ? "was ended by dtool kill" : "";
+}
+
+bool speaks_utf8() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* value = std::getenv(name);
+    if (value == nullptr || *value == '\0') continue;
+    const std::string text(value);
+    return text.find("UTF-8") != text.npos || text.find("utf8") != text.npos;
+  }
+  return false;
+}
+
+/// A host often does not know the newest kinds of terminals.
+std::string attach_line(const killfiles::Machine& machine, const std::string& terminal) {
+  const std::string screen = terminal + "." + machine.session;
+  const std::string show =
+      terminal == "tmux"
+          ? fmt::format("unset TMUX; cd {} && exec tmux {}-S tmux attach-session",
+                        ssh::quote_path(machine.state_folder), speaks_utf8() ? "-u " : "")
+          : fmt::format("exec screen {}-x {}", speaks_utf8() ? "-U " : "", ssh::quote(screen));
+  return "exec bash -c " + ssh::quote(
+                               "! command -v infocmp > /dev/null || infocmp > /dev/null "
+                               "2>&1 || export TERM=xterm-256color; " +
+                               show);
+}
+
+/// Undoes what screen would have undone in the terminal if its connection had not been lost:
+/// colours, a hidden cursor, application keys, the mouse, the alternate screen.
+constexpr const char* kResetTerminal =
+    "\x1b[0m\x1b[?25h\x1b[?1l\x1b>\x1b[?1000l\x1b[?2004l\x1b[?1049l";
+
+class AttachAction : public Action {
+ public:
+  void add_options(Options& command) override;
+  int run(Invocation& invocation) override;
+
+ private:
+  std::size_t choose(const killfiles::Killfile& killfile) const;
+  int show_log(Invocation& invocation, const Targets& targets, killfiles::Killfile killfile,
+               std::size_t place) const;
+
+  HostOptions hosts_;
+  std::string run_;
+  std::string machine_;
+};
+
+void AttachAction::add_options(Options& command) {
+  command.add_option("RUN", run_, "a run's id, or the beginning of one (the newest run)");
+  command
+      .add_option("--machine", machine_, "the machine's id or host; optional if there is only one")
+      .check(must_not_be_empty)
+      .type_name("I");
+  add_connect_options(command, hosts_);
+}
+
+std::size_t AttachAction::choose(const killfiles::Killfile& killfile) const {
+  if (!machine_.empty()) {
+    const std::vector<std::size_t> chosen = choose_machines(killfile, {machine_});
+    if (chosen.size() == 1) return chosen.front();
+    throw UsageError(fmt::format("{} has several machines on {}", killfile.run_id, machine_),
+                     "name one by its id");
+  }
+  if (killfile.machines.size() == 1) return 0;
+  throw UsageError(fmt::format("{} has {} machines", killfile.run_id, killfile.machines.size()),
+                   fmt::format("name one: --machine {}", killfile.machines.front().id));
+}
+
+/// Shows the end of the machine's log and its further lines, if there is no terminal.
+int AttachAction::show_log(Invocation& invocation, const Targets& targets,
+                           killfiles::Killfile killfile, std::size_t place) const {
+  constexpr std::uint64_t kLines = 50;
+  Console& console = invocation.console;
+  killfile.machines = {killfile.machines[place]};
+  const auto remote = invocation.reach({targets.hosts[place]}, targets.connect);
+  FollowedLogs output(console, killfile, Fold::no, {.tail = kLines});
+  std::vector<ssh::HostResult> results = output.read(*remote);
+  if (remote->interrupted()) return kInterrupted;
+  if (results.front().failure == ssh::Failure::none) return kAllWell;  // the run has ended
+  report_failures(console, results, "following the log of " + killfile.run_id);
+  return kSomeFailed;
+}
+
+int AttachAction::run(Invocation& invocation) {
+  Console& console = invocation.console;
+  if (console.json()) throw UsageError("dtool attach shows a terminal and has nothing for --json");
+  require_terminal();
+  const killfiles::Killfile killfile = recorded_run(run_);
+  const Targets targets = recorded_targets(killfile, hosts_, invocation.settings.users());
+  const std::size_t place = choose(killfile);
+  const killfiles::Machine& machine = killfile.machines[place];
+  const std::string name = fmt::format("machine{} of {}", machine.id, killfile.run_id);
+  const std::string hint = "dtool logs " + killfile.run_id;
+
+  std::optional<ssh::TerminalLink> link(std::in_place, targets.hosts[place], targets.connect);
+  const auto failed = [&](const ssh::HostResult& result, const std::string& doing) {
+    report_failures(console, {result}, doing);
+    return link->interrupted() ? kInterrupted : kSomeFailed;
+  };
+  const ssh::Command question = status_command({{killfile.run_id, machine}}, Detail::brief);
+  const ssh::HostResult first = link->ask(question);
+  if (!first.ok()) return failed(first, "looking for " + name);
+  const std::string stranger =
+      stranger_at(machine, ssh::read_reply<host::StatusReply>(first).host, first);
+  if (!stranger.empty()) console.note(fmt::format("{}: {}", name, stranger));
+  const host::StatusAnswer job = read_answer(first);
+  const std::string ended = how_it_ended(job);
+  if (job.terminal.empty() || !ended.empty()) {
+    console.fail(fmt::format("{} {}", name, ended.empty() ? "has no session" : ended), hint);
+    return kSomeFailed;
+  }
+  bool left_well = true;
+  if (job.terminal == "none") {
+    link.reset();  // following a log is work for a fleet's connection
+    console.note(fmt::format(
+        "{} has no terminal, since neither screen nor tmux was there when it started: its log "
+        "follows; Ctrl-c leaves it running",
+        name));
+    const int code = show_log(invocation, targets, killfile, place);
+    if (code != kAllWell) return code;
+    link.emplace(targets.hosts[place], targets.connect);
+  } else {
+    const std::string keys = "Ctrl-a d leaves it running, Ctrl-c twice ends the run everywhere";
+    console.note(name + ": " + keys);
+    ssh::HostResult shown;
+    {
+      const RawTerminal raw;
+      ssh::Terminal terminal = raw.terminal();
+      terminal.on_interrupt = keys;
+      shown = link->run_in_terminal(attach_line(machine, job.terminal), terminal);
+    }
+    if (shown.failure != ssh::Failure::none) {
+      console.steer(To::err, kResetTerminal);
+      return failed(shown, "attaching to " + name);
+    }
+    left_well = shown.exit_code == 0;
+  }
+  const ssh::HostResult last = link->ask(question);
+  if (!last.ok()) return failed(last, "looking for " + name);
+  const std::string now = how_it_ended(read_answer(last));
+  console.note(now.empty() ? name + ": detached, it goes on"
+                           : fmt::format("{} {}\nhint: {}", name, now, hint));
+  return left_well || !now.empty() ? kAllWell : kSomeFailed;
+}
+
+}  // namespace
+
+std::unique_ptr<Action> make_attach() {
+  return std::make_unique<AttachAction>();
+}
+
+}  // namespace dtool::cli

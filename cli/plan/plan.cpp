@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT
+#include "cli/plan/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cctype>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+
+#include "cli/assignments.h"
+#include "cli/plan/exports.h"
+#include "cli/scripts.h"
+#include "killfiles/killfile.h"
+#include "ssh/quote.h"
+
+namespace dtool::cli {
+namespace {
+
+std::string address_and_port(const std::string& address, std::uint16_t port) {
+  const bool is_v6 = address.find(':') != std::string::npos;
+  return fmt::format(fmt::runtime(is_v6 ? "[{}]:{}" : "{}:{}"), address, port);
+}
+
+std::string folder_of_run(const RunPlan& plan, const MachinePlan& machine) {
+  const std::string outputs = outputs_of_run(plan);
+  return ssh::is_anchored(outputs) ? outputs : machine.code_folder + "/" + outputs;
+}
+
+std::string file_name(const std::string& path) {
+  return std::filesystem::path(path).filename().string();
+}
+
+struct PythonTarget {
+  std::string name;
+  bool is_module = false;  ///< else a script
+};
+
+/// What python is told to run. Nothing if that is text or another program.
+std::optional<PythonTarget> python_target(const std::vector<std::string>& program) {
+  if (!file_name(program.front()).starts_with("python")) return std::nullopt;
+  for (std::size_t i = 1; i < program.size(); ++i) {
+    const std::string& word = program[i];
+    if (word == "-m" && i + 1 < program.size()) return PythonTarget{program[i + 1], true};
+    if (word == "-m" || word == "-c" || word == "-") return std::nullopt;
+    if (word == "-X" || word == "-W") ++i;  // a value follows
+    if (!word.starts_with("-")) return PythonTarget{word};
+  }
+  return std::nullopt;
+}
+
+bool is_shell(const std::vector<std::string>& program) {
+  constexpr std::array<std::string_view, 5> kShells = {"bash", "sh", "dash", "ksh", "zsh"};
+  return std::ranges::count(kShells, file_name(program.front())) > 0;
+}
+
+/// What a shell is told to run. Nothing if that is text.
+std::optional<std::string> shell_target(const std::vector<std::string>& program) {
+  constexpr std::array<std::string_view, 2> kWithValue = {"--rcfile", "--init-file"};
+  if (!is_shell(program)) return std::nullopt;
+  bool are_options_over = false;
+  for (std::size_t i = 1; i < program.size(); ++i) {
+    const std::string& word = program[i];
+    const bool is_option = word.starts_with('-') || word.starts_with('+');
+    if (are_options_over || !is_option) return word;
+    are_options_over = word == "--" || word == "-";
+    if (std::ranges::count(kWithValue, word) > 0) ++i;
+    if (word.starts_with("--")) continue;
+    // The command, or the standard input, in place of a script: `-ec TEXT`.
+    if (word[0] == '-' && word.find_first_of("cs") != word.npos) return std::nullopt;
+    if (word.ends_with('o') || word.ends_with('O')) ++i;  // the name of a setting follows
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void number_ranks(RunPlan& plan) {
+  plan.world_size = 0;
+  for (MachinePlan& machine : plan.machines) {
+    assert(machine.processes >= 0);
+    machine.first_rank = plan.world_size;
+    plan.world_size += machine.processes;
+  }
+}
+
+std::optional<std::string> script_of(const std::vector<std::string>& program) {
+  if (const auto target = python_target(program))
+    return target->is_module ? std::nullopt : std::optional(target->name);
+  if (const auto target = shell_target(program)) return target;
+  const std::string& first = program.front();
+  // Without a slash it is looked for in PATH.
+  return first.find('/') != first.npos && !ssh::is_anchored(first) ? std::optional(first)
+                                                                   : std::nullopt;
+}
+
+std::optional<std::string> module_of(const std::vector<std::string>& program) {
+  const auto target = python_target(program);
+  return target && target->is_module ? std::optional(target->name) : std::nullopt;
+}
+
+bool reads_log_in_files(const std::vector<std::string>& program) {
+  if (program.empty() || !is_shell(program)) return false;
+  for (std::size_t i = 1; i < program.size() && program[i].starts_with('-'); ++i) {
+    const std::string& word = program[i];
+    const bool is_long = word.starts_with("--");
+    if (word == "--login" || (!is_long && word.find_first_of("li") != word.npos)) return true;
+    if (!is_long && word.find('c') != word.npos) return false;
+  }
+  return false;
+}
+
+std::string name_of_program(const std::vector<std::string>& program) {
+  const auto target = python_target(program);
+  if (target && target->is_module) return target->name;
+  std::string name = target ? target->name : program.front();
+  if (name.starts_with('-')) {  // torchrun's options come first
+    const auto is_script = [](const std::string& word) { return word.ends_with(".py"); };
+    const auto script = std::ranges::find_if(program, is_script);
+    const auto module = std::ranges::find_if(
+        program, [](const auto& each) { return each == "-m" || each == "--module"; });
+    if (script != program.end()) {
+      name = *script;
+    } else if (module != program.end() && module + 1 != program.end()) {
+      return module[1];
+    }
+  }
+  name = file_name(name);
+  if (name.ends_with(".py")) name.resize(name.size() - 3);
+  return name;
+}
+
+std::string listener_of(const RunPlan& plan) {
+  return address_and_port(plan.listener, plan.port);
+}
+
+std::string coordinator_of(const RunPlan& plan) {
+  return plan.coordinator_port == 0 ? "" : address_and_port(plan.listener, plan.coordinator_port);
+}
+
+std::string outputs_of_run(const RunPlan& plan) {
+  return plan.output_dir + "/" + (plan.chain.empty() ? plan.run_id : plan.chain.front());
+}
+
+std::string run_output_folder(const RunPlan& plan) {
+  return folder_of_run(plan, plan.machines.front());
+}
+
+std::string output_folder(const RunPlan& plan, const MachinePlan& machine) {
+  const std::string folder = folder_of_run(plan, machine);
+  return machine.part.empty() ? folder : folder + "/" + machine.part;
+}
+
+std::string log_mark(const RunPlan& plan) {
+  return plan.chain.empty() ? "" : "." + plan.run_id;
+}
+
+ssh::ScreenJob name_job(const RunPlan& plan, const MachinePlan& machine) {
+  ssh::ScreenJob job;
+  job.run_id = plan.run_id;
+  if (machine.leader == Leader::screen)
+    job.session = fmt::format("dtool_{}_machine{}", plan.run_id, machine.id);
+  job.state_folder = killfiles::state_folder(plan.run_id, machine.id);
+  job.host = to_line(machine.identity);
+  job.log =
+      fmt::format("{}/machine{}{}.log", output_folder(plan, machine), machine.id, log_mark(plan));
+  return job;
+}
+
+std::string script_variables(const RunPlan& plan, const MachinePlan& machine) {
+  std::vector<std::string> processes;
+  for (const MachinePlan& each : plan.machines) processes.push_back(std::to_string(each.processes));
+  std::string text =
+      assign_path("code", machine.code_folder) + assign_path("tree", machine.tree) +
+      assign_path("output", output_folder(plan, machine)) +
+      assign("is_resumed", plan.chain.empty() ? "no" : "yes") + assign("listener", plan.listener) +
+      assign("port", std::to_string(plan.port)) + assign("listener_and_port", listener_of(plan)) +
+      assign("place", std::to_string(machine.id)) + assign_array("processes_of", processes) +
+      assign("seed", std::to_string(plan.seed)) +
+      assign("max_restarts", std::to_string(plan.max_restarts)) +
+      assign("lost_after", std::to_string(plan.lost_after.count())) +
+      assign("git_commit", plan.git_commit) + assign("trainer", machine.trainer) +
+      assign("pytorch", machine.pytorch) + assign_array("program", plan.program) +
+      assign("fill", plan.fill ? "yes" : "no") + assign("rendezvous", plan.rendezvous) +
+      assign("threads", machine.threads == 0 ? "" : std::to_string(machine.threads)) +
+      assign("rank", "");
+  std::vector<std::string> exported;
+  text += "export_variables() {\n  :\n";
+  for (const auto& [name, value] : plan.variables) {
+    // A name without capital letters may be one of the scripts' own variables.
+    const bool is_late =
+        std::ranges::none_of(name, [](unsigned char c) { return std::isupper(c); });
+    const std::string_view before = is_late ? "later[" : "export ";
+    text += fmt::format("  {}{}{}={}\n", before, name, is_late ? "]" : "", ssh::quote(value));
+    exported.push_back(name);
+  }
+  if (!plan.gpus.empty()) {
+    text += fmt::format("  [ ! -e /sys/class/kfd ] || {{ export {0}={1}; exported+=({0}); }}\n",
+                        kAmdsGpus, ssh::quote(plan.gpus));
+  }
+  text.append("}\n").append(scripts::kWords);
+  return text + environment_script(plan.environment, exported);
+}
+
+}  // namespace dtool::cli

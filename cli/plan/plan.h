@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+// What runs where: a run's machines, ranks and variables, and the script of each machine. Pure
+// functions: no host is reached.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/plan/environment.h"
+#include "killfiles/host_identity.h"
+#include "ssh/host.h"
+#include "ssh/screen_job.h"
+
+namespace dtool::cli {
+
+/// What leads a machine's processes: a screen session of dtool's, or a tool of the launcher.
+enum class Leader { screen, other };
+
+/// One machine's part. Paths are on the host, absolute or from `~/`.
+struct MachinePlan {
+  int id = 0;
+  ssh::Host host;
+  std::string code_folder;
+  std::string tree;     ///< the run's own copy of the code; empty: it runs in the code folder
+  int processes = 1;    ///< of the program or the trainer
+  int first_rank = 0;   ///< of its local rank 0
+  int threads = 0;      ///< of each process of a program, for OpenMP; 0: its library decides
+  std::string trainer;  ///< path of the bundled trainer there; empty: the user's program runs
+  std::string pytorch;  ///< folder of the PyTorch that this trainer uses there; empty: none
+  Leader leader = Leader::screen;
+  std::string part;  ///< if a run has several parts: this part's folder in the run's folder; empty:
+                     ///< the whole folder
+  killfiles::HostIdentity identity = {};  ///< of the host, if its session will run there
+  ssh::Host peer;  ///< the host's name for machine 0's own ssh, if a launcher uses that
+};
+
+/// What happens to the other machines' processes when those of one machine fail.
+enum class OnFailure { stop, leave };
+
+struct RunPlan {
+  std::string run_id;
+  std::vector<std::string> chain;  ///< the runs that it goes on from, oldest first: the outputs go
+                                   ///< to the first one's folder
+  std::string rerun_of;            ///< the run that it repeats; or empty
+  std::string what;                ///< name of the experiment or program
+  std::string launcher;            ///< its name
+  std::uint64_t seed = 0;
+  std::string listener;  ///< machine 0's address for the others; empty: known once it runs
+  std::uint16_t port = 0;
+  int world_size = 0;  ///< 0: unknown until the hosts were asked
+  OnFailure on_failure = OnFailure::stop;
+  int max_restarts = 0;                 ///< of the whole run, after a failure
+  std::chrono::seconds lost_after{60};  ///< without a sign of life a machine counts as failed
+  std::uint16_t coordinator_port = 0;   ///< where machine 0 listens for reports; 0: there are no
+                                        ///< reports
+  std::string token;                    ///< secret that a machine must know to report
+  std::vector<std::string>
+      program;        ///< the user's program and its arguments; empty: the bundled trainer
+  bool fill = false;  ///< placeholders in its words are replaced
+  std::string rendezvous = "env";  ///< what its processes are told of each other: env, never, or
+                                   ///< independent (each is a job of its own)
+  std::optional<int> ends_with;    ///< the machine whose good end is the run's
+  std::string experiment_toml;     ///< empty: none
+  std::string git_commit;          ///< of the sent code; empty: unknown
+  Environment environment;         ///< of the processes on a host
+  std::string output_dir;          ///< relative to the code folder, absolute, or from `~/`
+  std::vector<std::pair<std::string, std::string>> variables;  ///< from the settings and --export
+  std::string gpus;  ///< the list of --gpus; empty: not given
+  std::vector<MachinePlan> machines;
+  std::vector<std::string> networks;  ///< between machine 0 and the others (CIDR), if known
+};
+
+/// Gives each machine its first rank, and the run its world size.
+void number_ranks(RunPlan& plan);
+
+/// The path of the script that Python or a shell runs, or of a program that is named by a relative
+/// path; nothing for a module, for text, or for a program elsewhere.
+std::optional<std::string> script_of(const std::vector<std::string>& program);
+
+/// The module that Python is told to run (`python3 -m MODULE`); nothing for a script.
+std::optional<std::string> module_of(const std::vector<std::string>& program);
+
+/// Whether it is a shell that first reads what a log-in or a terminal reads (`bash -lc TEXT`),
+/// where PATH may be set anew.
+bool reads_log_in_files(const std::vector<std::string>& program);
+
+/// The name of a run of that program: its file's name without `.py`; for Python and
+/// torchrun, the script's or the module's.
+std::string name_of_program(const std::vector<std::string>& program);
+
+/// `IP:PORT` of rank 0, `[v6::addr]:PORT` for IPv6.
+std::string listener_of(const RunPlan& plan);
+
+/// `IP:PORT` for the machines' reports; empty if machine 0 does not listen.
+std::string coordinator_of(const RunPlan& plan);
+
+/// The run's own folder under the output folder: from `/`, from `~/`, or from the code folder.
+std::string outputs_of_run(const RunPlan& plan);
+
+/// The same on the first machine.
+std::string run_output_folder(const RunPlan& plan);
+
+/// The machine's part of it, there.
+std::string output_folder(const RunPlan& plan, const MachinePlan& machine);
+
+/// What stands before `.log` in the names of its logs: a run that goes on in another's output
+/// folder has logs of its own there, `machine0.RUN.log`.
+std::string log_mark(const RunPlan& plan);
+
+/// The job of the machine with its names: run id, session, state folder, log.
+ssh::ScreenJob name_job(const RunPlan& plan, const MachinePlan& machine);
+
+/// Defines the variables that the scripts of a machine's processes need
+/// (cli/plan/scripts/environment.sh).
+std::string script_variables(const RunPlan& plan, const MachinePlan& machine);
+
+}  // namespace dtool::cli

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: MIT
+#include "ssh/fanout/fleet.h"
+
+#include <fmt/format.h>
+
+#include <signal.h>
+
+#include <algorithm>
+#include <cassert>
+#include <exception>
+#include <functional>
+#include <map>
+#include <stdexcept>
+#include <utility>
+
+#include "ssh/fanout/links.h"
+#include "ssh/fanout/remote_shell.h"
+#include "ssh/fanout/serving_program.h"
+#include "ssh/fanout/shared_output.h"
+#include "ssh/host_error.h"
+#include "ssh/machine/fd_bytes.h"
+#include "ssh/machine/interrupt_listener.h"
+#include "ssh/machine/interrupts.h"
+#include "ssh/machine/open_files.h"
+#include "ssh/machine/process.h"
+#include "ssh/session/connection.h"
+#include "ssh/trace.h"
+
+namespace dtool::ssh {
+namespace {
+
+constexpr const char* kNotStarted = "interrupted before its turn";
+constexpr std::chrono::seconds kSilence{3};  // then hosts that are waited for are named
+
+/// One run() in progress: workers pull the next task and write into its slot.
+struct FleetRound {
+  std::vector<Task> tasks;
+  std::vector<HostResult> results;
+  std::vector<bool> is_answered;
+  std::vector<std::optional<Clock::time_point>> begun;
+  std::size_t next = 0;
+  std::size_t workers = 0;
+  Events* events = nullptr;
+  RunOptions options;
+  std::exception_ptr failure;
+  Clock::time_point told = Clock::now();  ///< when events last heard of a host
+  std::map<std::shared_ptr<const SharedBytes>, std::unique_ptr<SharedOutput>> outputs;
+};
+
+void set_not_started(HostResult& result) {
+  result.failure = Failure::not_started;
+  result.error = kNotStarted;
+}
+
+class Fleet : public Remote {
+ public:
+  Fleet(std::vector<Host> hosts, const ConnectOptions& options)
+      : links_(std::make_unique<HostLinks>(hosts, options)),
+        reactor_(links_->reactor()),
+        width_(make_room_for_files(hosts.size(), std::max<std::size_t>(options.width, 1))),
+        has_room_for_programs_(has_room_for_files(hosts.size(), width_)),
+        hosts_(std::move(hosts)),
+        silent_(options.silent),
+        interrupts_(reactor_, [this](Asked what) { on_asked(what); }) {
+    ::signal(SIGPIPE, SIG_IGN);
+  }
+
+  ~Fleet() override {
+    if (!interrupted()) links_->end_programs();
+    interrupts_.cancel();
+    if (!interrupted()) links_->leave_masters();
+    if (!interrupted() && leave_to_keeper(links_)) return;
+    reactor_.wind_up();
+  }
+
+  const std::vector<Host>& hosts() const override { return hosts_; }
+  bool interrupted() const override { return is_interrupted_; }
+  std::vector<HostResult> run(std::vector<Task> tasks, Events& events,
+                              const RunOptions& options) override;
+
+ private:
+  void on_asked(Asked what);
+  void give_up(FleetRound& round, std::exception_ptr error);
+  void tell(FleetRound& round, const std::function<void(Events&)>& what);
+  void start_workers(FleetRound& round);
+  void watch_silence(FleetRound& round);
+  asio::awaitable<void> work(FleetRound& round);
+  asio::awaitable<void> answer(FleetRound& round, std::size_t index);
+  std::optional<NextTask> next_task(FleetRound& round, std::size_t index);
+  asio::awaitable<void> pause(std::chrono::milliseconds duration);
+  asio::awaitable<Connection*> connect(std::size_t host);
+  asio::awaitable<int> attempt(FleetRound& round, std::size_t index);
+  using OnOutput = std::function<void(Stream, std::string_view)>;
+  asio::awaitable<int> ask_program(FleetRound& round, std::size_t index, Follows follows,
+                                   OnOutput on_output, Deadline deadline);
+  void make_soon(FleetRound& round, const std::shared_ptr<const SharedBytes>& bytes);
+  asio::awaitable<int> run_in_shell(FleetRound& round, std::size_t index, Connection& connection,
+                                    CommandStreams streams, Deadline deadline);
+  asio::awaitable<bool> feed(FleetRound& round, std::size_t index, int pipe, Deadline deadline);
+
+  std::unique_ptr<HostLinks> links_;
+  Reactor& reactor_;
+  std::size_t width_;
+  bool has_room_for_programs_;  ///< that wait on all hosts
+  std::vector<Host> hosts_;
+  std::shared_ptr<SilentHosts> silent_;
+  Interrupts interrupts_;
+  bool is_interrupted_ = false;
+  FleetRound* round_ = nullptr;  ///< while run() runs
+  asio::steady_timer silence_{reactor_.context()};
+};
+
+/// An exception of the observer of events (the disk is full, the reader of a pipe has left) is
+/// passed on by run(). The coroutines unwind as after an interrupt, and the other hosts' answers
+/// are not waited for.
+void Fleet::give_up(FleetRound& round, std::exception_ptr error) {
+  if (!round.failure) round.failure = error;
+  reactor_.abandon();
+}
+
+void Fleet::tell(FleetRound& round, const std::function<void(Events&)>& what) {
+  if (round.failure) return;
+  round.told = Clock::now();
+  try {
+    what(*round.events);
+  } catch (const HostError&) {
+    throw;
+  } catch (...) {
+    give_up(round, std::current_exception());
+  }
+}
+
+void Fleet::watch_silence(FleetRound& round) {
+  silence_.expires_after(std::chrono::seconds(1));
+  silence_.async_wait([this, &round](const boost::system::error_code& error) {
+    if (error || round_ != &round) return;  // that run is over
+    const Clock::time_point told = round.told;
+    std::vector<std::size_t> waiting;
+    for (std::size_t i = 0; i < round.tasks.size(); ++i)
+      if (round.begun[i] && !round.is_answered[i]) waiting.push_back(round.tasks[i].host);
+    if (Clock::now() - told >= kSilence)
+      tell(round, [&waiting](Events& events) { events.on_silence(waiting); });
+    round.told = told;
+    watch_silence(round);
+  });
+}
+
+void Fleet::on_asked(Asked what) {
+  const bool is_first = !std::exchange(is_interrupted_, true);
+  if (round_ == nullptr) return;
+  const bool leaves = what == Asked::to_leave || round_->options.on_interrupt == OnInterrupt::leave;
+  std::vector<std::size_t> running;  // those that are waited for
+  for (std::size_t i = 0; i < round_->tasks.size() && what == Asked::to_stop; ++i) {
+    if (round_->begun[i] && !round_->is_answered[i]) running.push_back(round_->tasks[i].host);
+  }
+  links_->interrupt();
+  if (is_first) round_->events->on_interrupt(running);
+  if (!leaves) return;
+  tell_children_to_end();
+  reactor_.abandon();
+}
+
+/// Waits in vain only once for a host, if the steps of a command share what they learnt.
+asio::awaitable<Connection*> Fleet::connect(std::size_t host) {
+  if (silent_ == nullptr) co_return co_await links_->connect(host);
+  if (const auto failure = silent_->find(hosts_[host])) throw *failure;
+  Connection* connection = nullptr;
+  try {
+    connection = co_await links_->connect(host);
+  } catch (const HostError& error) {
+    silent_->note_failure(hosts_[host], error);
+    throw;
+  }
+  silent_->note_answer(hosts_[host]);
+  co_return connection;
+}
+
+asio::awaitable<int> Fleet::attempt(FleetRound& round, std::size_t index) {
+  const Task& task = round.tasks[index];
+  HostResult& result = round.results[index];
+  const TaskOptions options = task.options ? *task.options : round.options;
+  const auto* command = std::get_if<Command>(&task.step);
+  const bool is_for_program = command != nullptr && command->run_by == RunBy::host_program;
+  Connection* connection = co_await connect(task.host);
+  if (!is_for_program || links_->program(task.host).is_ending()) {
+    co_await links_->end_program(task.host);
+    connection = co_await connect(task.host);
+  }
+  result.host_key = connection->host_key();
+  if (interrupted()) throw HostError(Failure::not_started, kNotStarted);
+  OnOutput on_output = [this, &round, &result, &task, options](Stream stream,
+                                                               std::string_view bytes) {
+    if (options.keep_output == KeepOutput::yes) {
+      if (result.out.size() + result.err.size() + bytes.size() > kMostHeld) {
+        result.out = result.err = {};
+        throw too_much_output();
+      }
+      (stream == Stream::out ? result.out : result.err) += bytes;
+    }
+    tell(round, [&](Events& events) { events.on_output(task.host, stream, bytes); });
+  };
+  const Deadline deadline = options.timeout ? after(*options.timeout) : kNoDeadline;
+  if (is_for_program)
+    co_return co_await ask_program(round, index, options.follows, on_output, deadline);
+  if (command == nullptr) {
+    co_return co_await run_local_program(reactor_, *connection, std::get<LocalProgram>(task.step),
+                                         on_output, deadline);
+  }
+  CommandStreams streams;
+  streams.on_output = on_output;
+  co_return co_await run_in_shell(round, index, *connection, std::move(streams), deadline);
+}
+
+/// A program that waits may have been lost meanwhile: then it is asked over a new connection.
+asio::awaitable<int> Fleet::ask_program(FleetRound& round, std::size_t index, Follows follows,
+                                        OnOutput on_output, Deadline deadline) {
+  const std::size_t host = round.tasks[index].host;
+  HostRequests requests;
+  requests.write = [this, &round, index, deadline](int pipe) {
+    return feed(round, index, pipe, deadline);
+  };
+  requests.on_output = on_output;
+  requests.are_followed = follows == Follows::more && has_room_for_programs_;
+  std::string& log_in_said = round.results[index].log_in_said;
+  bool is_lost = false;
+  try {
+    co_return co_await links_->program(host).answer(requests, log_in_said, deadline);
+  } catch (const HostError&) {
+    is_lost = links_->program(host).was_lost_before() && !interrupted();
+    if (!is_lost) throw;
+  }
+  links_->drop(host);
+  co_await connect(host);
+  co_return co_await links_->program(host).answer(requests, log_in_said, deadline);
+}
+
+/// Hands a host's command its own input and what it shares with others. Whether it has all.
+asio::awaitable<bool> Fleet::feed(FleetRound& round, std::size_t index, int pipe,
+                                  Deadline deadline) {
+  const Task& task = round.tasks[index];
+  const Command& command = std::get<Command>(task.step);
+  if (command.input_from == nullptr) {
+    const std::string_view input = command.input;
+    co_return co_await write_all(reactor_, pipe, input, deadline);
+  }
+  // Long rounds share many of them, one after another: what no task can name again goes.
+  std::erase_if(round.outputs, [](const auto& each) { return each.first.use_count() == 1; });
+  std::unique_ptr<SharedOutput>& output = round.outputs[command.input_from];
+  if (output == nullptr) output = std::make_unique<SharedOutput>(reactor_, *command.input_from);
+  std::function<void(const Transferred&)> on_sent = [this, &round,
+                                                     &task](const Transferred& input) {
+    const auto& soon = std::get<Command>(task.step).input_soon;
+    if (soon && input.all) make_soon(round, soon);
+    tell(round, [&](Events& events) { events.on_progress(task.host, input); });
+  };
+  co_return co_await output->send(pipe, command.input, deadline, std::move(on_sent));
+}
+
+void Fleet::make_soon(FleetRound& round, const std::shared_ptr<const SharedBytes>& bytes) {
+  std::unique_ptr<SharedOutput>& output = round.outputs[bytes];
+  if (output != nullptr) return;
+  try {
+    output = std::make_unique<SharedOutput>(reactor_, *bytes);
+  } catch (const HostError&) {
+    // The command that needs it says so.
+  }
+}
+
+asio::awaitable<int> Fleet::run_in_shell(FleetRound& round, std::size_t index,
+                                         Connection& connection, CommandStreams streams,
+                                         Deadline deadline) {
+  const Command& command = std::get<Command>(round.tasks[index].step);
+  assert(command.input_from == nullptr);  // only dtool-host takes such input
+  streams.input = command.input;
+  co_return co_await connection.execute(command.line, std::move(streams), deadline);
+}
+
+asio::awaitable<void> Fleet::answer(FleetRound& round, std::size_t index) {
+  HostResult& result = round.results[index];
+  const Host host = result.host;
+  result = {};
+  result.host = host;
+  try {
+    result.exit_code = co_await attempt(round, index);
+  } catch (const HostError& error) {
+    result.failure = error.failure();
+    result.error = error.what();
+    result.hint = error.hint();
+    const bool is_of_address =
+        error.failure() == Failure::unreachable || error.failure() == Failure::connect_timed_out;
+    const std::string address = is_of_address ? links_->address_of(result.host) : "";
+    if (address != result.host.name) result.address = address;
+  } catch (const std::invalid_argument& error) {  // a jump host or a setting that cannot be read
+    result.failure = Failure::unreachable;
+    result.error = error.what();
+  }
+  result.elapsed =
+      std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - *round.begun[index]);
+  // A connection on which something went wrong is not used again; of what went wrong on this
+  // machine it knows nothing.
+  const bool was_here = result.failure == Failure::local_program;
+  if (result.failure != Failure::none && !was_here) links_->drop(round.tasks[index].host);
+}
+
+std::optional<NextTask> Fleet::next_task(FleetRound& round, std::size_t index) {
+  const HostResult& result = round.results[index];
+  std::optional<NextTask> next;
+  tell(round, [&](Events& events) { next = events.next_task(round.tasks[index].host, result); });
+  // It would be answered like that again, for ever.
+  if (result.failure == Failure::not_started) return std::nullopt;
+  return next;
+}
+
+/// An interrupt ends it; the task that follows tells so.
+asio::awaitable<void> Fleet::pause(std::chrono::milliseconds duration) {
+  if (duration == std::chrono::milliseconds(0)) co_return;
+  try {
+    co_await reactor_.sleep(duration);
+  } catch (const HostError&) {
+  }
+}
+
+asio::awaitable<void> Fleet::work(FleetRound& round) {
+  while (round.next < round.tasks.size()) {
+    const std::size_t index = round.next++;
+    if (interrupted()) {
+      set_not_started(round.results[index]);
+    } else {
+      round.begun[index] = Clock::now();
+      co_await answer(round, index);
+      for (auto next = next_task(round, index); next; next = next_task(round, index)) {
+        const bool is_settled = next->task.has_value();
+        if (is_settled) round.tasks[index] = std::move(*next->task);
+        const auto duration = next->pause;
+        co_await pause(duration);
+        if (is_settled) co_await answer(round, index);
+        if (!is_settled && interrupted()) set_not_started(round.results[index]);
+      }
+    }
+    assert(!round.is_answered[index]);  // a host is never counted twice
+    round.is_answered[index] = true;
+    tell(round, [&round, index](Events& events) {
+      events.on_result(round.tasks[index].host, round.results[index]);
+    });
+  }
+}
+
+void Fleet::start_workers(FleetRound& round) {
+  round.workers = std::min(width_, round.tasks.size());
+  for (std::size_t i = round.workers; i > 0; --i) {
+    asio::co_spawn(reactor_.context(), work(round), [this, &round](std::exception_ptr error) {
+      if (error) give_up(round, error);
+      if (--round.workers == 0) reactor_.context().stop();
+    });
+  }
+}
+
+std::vector<HostResult> Fleet::run(std::vector<Task> tasks, Events& events,
+                                   const RunOptions& options) {
+  FleetRound round;
+  round.results.resize(tasks.size());
+  round.is_answered.resize(tasks.size());
+  round.begun.resize(tasks.size());
+  for (std::size_t i = 0; i < tasks.size(); ++i) round.results[i].host = hosts_.at(tasks[i].host);
+  round.tasks = std::move(tasks);
+  round.events = &events;
+  round.options = options;
+  if (round.tasks.empty()) return {};
+
+  round_ = &round;
+  interrupts_.look();
+  start_workers(round);
+  watch_silence(round);
+  reactor_.context().restart();
+  reactor_.context().run();
+  round_ = nullptr;
+  silence_.cancel();
+  if (round.failure) std::rethrow_exception(round.failure);
+  return std::move(round.results);
+}
+
+}  // namespace
+
+std::unique_ptr<Remote> make_fleet(std::vector<Host> hosts, const ConnectOptions& options) {
+  auto fleet = std::make_unique<Fleet>(std::move(hosts), options);
+  if (options.trace.empty()) return fleet;
+  return traced(std::move(fleet), options.trace);
+}
+
+}  // namespace dtool::ssh

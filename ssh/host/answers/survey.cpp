@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+#include "ssh/host/answers/survey.h"
+
+#include <sched.h>
+#include <sys/statvfs.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+
+#include "ssh/host/answers/lacks.h"
+#include "ssh/host/child.h"
+#include "ssh/host/files.h"
+#include "ssh/wire/words.h"
+
+namespace dtool::host {
+namespace {
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+/// Of this user's line in /etc/passwd.
+std::string own_passwd_field(std::size_t wanted) {
+  return passwd_field(read_file("/etc/passwd").value_or(""), ::getuid(), wanted);
+}
+
+std::string system_name() {
+  const std::string name = os_release("PRETTY_NAME");
+  utsname kernel{};
+  ::uname(&kernel);
+  return (name.empty() ? std::string(kernel.sysname) : name) + ", " + kernel.machine;
+}
+
+/// The cores that a control group leaves its processes, rounded down; nothing if it sets no limit.
+/// https://docs.kernel.org/admin-guide/cgroup-v2.html#cpu-interface-files (v2), and
+/// https://docs.kernel.org/scheduler/sched-bwc.html (v1)
+std::optional<std::int64_t> quota_of_group(const std::string& folder) {
+  const std::string text = read_file(folder + "/cpu.max")
+                               .value_or(read_line(folder + "/cpu.cfs_quota_us") + " " +
+                                         read_line(folder + "/cpu.cfs_period_us"));
+  std::string_view rest = text;
+  const auto quota = parse_number<std::int64_t>(cut_word(rest));  // or `max`, or -1
+  const auto period = parse_number<std::int64_t>(cut_word(rest));
+  if (!quota || *quota <= 0 || !period || *period <= 0) return std::nullopt;
+  return std::max<std::int64_t>(1, *quota / *period);
+}
+
+std::int64_t count_cores() {
+  cpu_set_t allowed;
+  const std::int64_t cores = ::sched_getaffinity(0, sizeof allowed, &allowed) == 0
+                                 ? CPU_COUNT(&allowed)
+                                 : ::sysconf(_SC_NPROCESSORS_ONLN);
+  const auto quota = quota_of_cores(read_file("/proc/self/cgroup").value_or(""), "/sys/fs/cgroup");
+  return std::min(cores, quota.value_or(cores));
+}
+
+std::int64_t free_bytes_of(const std::string& folder) {
+  struct statvfs disk;
+  if (::statvfs(folder.c_str(), &disk) != 0 || disk.f_blocks == 0) return -1;
+  return static_cast<std::int64_t>(free_bytes(disk));
+}
+
+std::int64_t own_memory(std::string_view which) {
+  return memory_of(read_file("/proc/meminfo").value_or(""), which);
+}
+
+std::string loopback_of_own_name() {
+  std::array<char, 256> name{};
+  if (::gethostname(name.data(), name.size() - 1) != 0) return {};
+  return loopback_of(read_file("/etc/hosts").value_or(""), name.data());
+}
+
+/// `tmux 3.3a` of a tmux that takes screen's place.
+std::string find_tmux() {
+  if (is_program("screen") || !is_program("tmux")) return {};
+  const ChildResult told = run_program({"tmux", "-V"}, std::chrono::seconds(20));
+  return told.out.substr(0, told.out.find('\n'));
+}
+
+}  // namespace
+
+std::string passwd_field(std::string_view passwd, uid_t user, std::size_t wanted) {
+  const std::string uid = std::to_string(user);
+  while (!passwd.empty()) {
+    std::string_view line = cut_line(passwd);
+    std::vector<std::string> fields;
+    for (;;) {
+      const std::size_t end = line.find(':');
+      fields.emplace_back(line.substr(0, end));
+      if (end == line.npos) break;
+      line.remove_prefix(end + 1);
+    }
+    if (fields.size() > wanted && fields.size() > 2 && fields[2] == uid) return fields[wanted];
+  }
+  return {};
+}
+
+std::optional<std::int64_t> quota_of_cores(std::string_view groups, const std::string& folder) {
+  std::optional<std::int64_t> least;
+  while (!groups.empty()) {
+    std::string_view line = cut_line(groups);  // `0::/a/group`, or `5:cpu,cpuacct:/a/group`
+    line.remove_prefix(std::min(line.find(':') + 1, line.size()));
+    const std::string kinds = "," + std::string(line.substr(0, line.find(':'))) + ",";
+    line.remove_prefix(std::min(line.find(':') + 1, line.size()));
+    const bool is_second = kinds == ",,";
+    if ((!is_second && kinds.find(",cpu,") == kinds.npos) || !line.starts_with('/')) continue;
+    const std::string top = is_second ? folder : folder + "/cpu";
+    for (std::filesystem::path group = line;; group = group.parent_path()) {
+      const auto cores = quota_of_group(top + group.string());
+      if (cores) least = std::min(least.value_or(*cores), *cores);
+      if (group == "/") break;
+    }
+  }
+  return least;
+}
+
+std::int64_t memory_of(std::string_view meminfo, std::string_view wanted) {
+  while (!meminfo.empty()) {
+    std::string_view line = cut_line(meminfo);
+    if (cut_word(line) == wanted)
+      return parse_number<std::int64_t>(cut_word(line)).value_or(0) * 1024;
+  }
+  return 0;
+}
+
+std::string loopback_of(std::string_view hosts, std::string_view name) {
+  while (!hosts.empty()) {
+    std::string_view line = cut_line(hosts);
+    line = line.substr(0, line.find('#'));
+    const std::string_view address = cut_word(line);
+    for (std::string_view word = cut_word(line); !word.empty(); word = cut_word(line)) {
+      if (word != name) continue;
+      return address.starts_with("127.") ? std::string(address) : "";
+    }
+  }
+  return {};
+}
+
+std::string user_name() {
+  const std::string name = variable("USER");
+  if (!name.empty()) return name;
+  const std::string known = own_passwd_field(0);
+  return known.empty() ? std::to_string(::getuid()) : known;
+}
+
+Hardware find_hardware(const HostGpus& gpus) {
+  Hardware hardware;
+  hardware.cores = count_cores();
+  hardware.memory = own_memory("MemTotal:");
+  gpus.tell(hardware);
+  return hardware;
+}
+
+Survey survey_host(const std::string& code) {
+  Survey survey;
+  survey.user = user_name();
+  survey.shell = own_passwd_field(6);
+  if (survey.shell.empty()) survey.shell = variable("SHELL");
+  survey.system = system_name();
+  survey.bash = version_of("bash");
+  survey.screen = version_of("screen");
+  survey.tmux = find_tmux();
+  survey.rsync = version_of("rsync");
+  survey.own_name = loopback_of_own_name();
+  survey.free_memory = own_memory("MemAvailable:");
+  survey.free_code = free_bytes_of(code);
+  survey.free_home = free_bytes_of(expand_home("~"));
+  return survey;
+}
+
+}  // namespace dtool::host

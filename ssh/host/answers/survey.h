@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// Facts about a host that no run needs but its user wants to know: versions, memory, disks.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "ssh/host/answers/gpus.h"
+#include "ssh/wire/check.h"
+
+namespace dtool::host {
+
+/// Cores, memory and GPUs; takes no time.
+Hardware find_hardware(const HostGpus& gpus);
+
+/// `code`: a folder on the disk of the code.
+Survey survey_host(const std::string& code);
+
+/// This process's user, by the login's name; the number if the name is missing.
+std::string user_name();
+
+/// The field of the user's line in the text of /etc/passwd, counted from 0; empty if there is none.
+std::string passwd_field(std::string_view passwd, uid_t user, std::size_t wanted);
+
+/// The cores that control groups, and those above them, leave their processes, rounded down;
+/// nothing if none of them sets a limit. `groups`: the text of /proc/self/cgroup; `folder`:
+/// /sys/fs/cgroup.
+std::optional<std::int64_t> quota_of_cores(std::string_view groups, const std::string& folder);
+
+/// A line of the text of /proc/meminfo, such as `MemTotal:`, in bytes; 0 if it is missing.
+std::int64_t memory_of(std::string_view meminfo, std::string_view wanted);
+
+/// `127.0.1.1` if the text of /etc/hosts leads the machine's own name there; else empty. By such an
+/// address no other machine reaches it.
+std::string loopback_of(std::string_view hosts, std::string_view name);
+
+}  // namespace dtool::host

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// The process that puts the whole lines of a machine's ranks into its log (rank_logs.h starts it).
+// What it has done is in memory that outlives it, so that another one goes on where it was killed.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "ssh/host/files.h"
+#include "ssh/host/session/report.h"
+
+namespace dtool::host {
+
+constexpr int kSettle = -1;  // a message; the others are places of ranks that have ended
+
+/// How far the log is, in memory that a process shares with its children.
+class MergeProgress {
+ public:
+  /// Throws std::bad_alloc.
+  explicit MergeProgress(const std::vector<std::uint64_t>& begins);
+  ~MergeProgress();
+  MergeProgress(const MergeProgress&) = delete;
+  MergeProgress& operator=(const MergeProgress&) = delete;
+
+  /// A piece of text that a write into the log may have brought there, or a part of it.
+  struct Write {
+    std::size_t rank = 0;        ///< its place
+    std::uint64_t offset = 0;    ///< of the rank before it
+    std::uint64_t log_size = 0;  ///< before it
+    std::uint64_t size = 0;      ///< 0: there is none
+  };
+
+  /// Where the rank's first line begins that is not in the log as a whole.
+  std::uint64_t offset(std::size_t rank) const { return word(kOffsets + rank); }
+  /// The write that was under way; of size 0 if none was.
+  Write open_write() const;
+  void begin(const Write& write);
+  /// The text is in the log.
+  void end(std::size_t rank, std::uint64_t offset);
+  bool is_complete() const { return word(kComplete) != 0; }
+  void complete() { word(kComplete) = 1; }
+
+ private:
+  enum Word : std::size_t { kComplete, kRank, kOffset, kLogSize, kSize, kOffsets };
+  std::atomic<std::uint64_t>& word(std::size_t which) const { return words_[which]; }
+
+  std::span<std::atomic<std::uint64_t>> words_;
+};
+
+struct MergedRank {
+  Descriptor file;
+  pid_t pid = 0;
+  std::uint64_t start = 0;      ///< of the process
+  bool has_ended = false;       ///< likewise
+  std::uint64_t offset = 0;     ///< up to here it was read
+  bool is_complete = false;     ///< all of it is in the text
+  std::uint64_t to_settle = 0;  ///< offset that is waited for
+};
+
+/// How long the merging process waits for more after it has read so much: the less comes the
+/// longer. `last`: how long it waited before. Pure.
+Time pause_after(std::size_t size, Time last);
+
+/// Puts the ranks' lines into the log until all have ended. `ranks`: their numbers. `channel`: of
+/// the process that started this one.
+void merge_lines(std::vector<MergedRank> sources, const std::vector<int>& ranks, Descriptor log,
+                 Descriptor channel, MergeProgress& progress);
+
+}  // namespace dtool::host

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+#include "ssh/host/tree/answer_tree.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <ctime>
+#include <exception>
+#include <optional>
+#include <string>
+
+#include "ssh/host/tree/copy_folder.h"
+#include "ssh/host/tree/mark.h"
+#include "ssh/host/tree/own_tree.h"
+#include "ssh/host/tree/package_reader.h"
+#include "ssh/host/tree/placing.h"
+#include "ssh/host/tree/stored_tree.h"
+#include "ssh/host/tree/tree_change.h"
+#include "ssh/host/tree/tree_folder.h"
+#include "ssh/wire/message.h"
+
+namespace dtool::host {
+namespace {
+
+/// Without the lock: whether there is nothing to do here, or nothing yet.
+bool is_answered(TreeFolder& folder, const Mark& mark, const TreeRequest& request,
+                 TreeReply& reply) {
+  // A tree of a run's own is made under the lock.
+  const bool needs_lock = request.own && !has_own_tree(*request.own);
+  reply.is_whole = !needs_lock && folder.has(request.tree);
+  if (reply.is_whole) {
+    const std::string path = folder.path() + "/" + kComing;
+    if (exists(path)) remove_idle_coming(folder.inside(), path);
+    return true;
+  }
+  reply.holder = mark.holder();
+  if (reply.holder) return true;
+  reply.is_same_folder = folder.is_at(request.root);
+  return reply.is_same_folder;
+}
+
+/// The folder to which parcels are brought, for this user alone. Whether something lies there.
+bool prepare_aside(const TreeFolder& folder, const std::string& name, const std::string& tree) {
+  const std::string path = folder.path() + "/" + name;
+  if (!name.starts_with(kComing) || name.find('/') != name.npos)
+    throw BadMessage("no parcels are brought to " + path);
+  struct stat status {};
+  const std::string note = path + "/" + kMadeFor;
+  if (::mkdir(path.c_str(), S_IRWXU) == 0) {
+    write_in_place(note, made_for(tree) + "\n");
+    return false;
+  }
+  if (errno != EEXIST) throw Refused(with_reason("cannot make the folder " + path));
+  if (::lstat(path.c_str(), &status) != 0) throw Refused(with_reason(path));
+  require_own(path, status);
+  if (read_line(note) != made_for(tree) && !write_in_place(note, "several\n"))
+    throw Refused(with_reason("cannot write " + note));
+  return true;
+}
+
+/// Its name is no other's, whichever host made it.
+std::string new_name() {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return ".~dtool~." + std::to_string(::getpid()) + "." + std::to_string(now.tv_nsec);
+}
+
+/// Puts the change in its place that comes with the question. What cannot be taken so comes in
+/// parcels, which say why they cannot.
+PlaceReply take_guess(TreeFolder& folder, const TreeRequest& request, FrameInput& input) {
+  PlaceReply reply;
+  reply.path = with_tilde(folder.path());
+  folder.remove_leftovers();
+  struct Scratch {
+    Inside& code;
+    const std::string name = new_name();
+    ~Scratch() { code.remove_folder(name); }
+  } const scratch{folder.inside()};
+  const std::string path = folder.path() + "/" + scratch.name;
+  std::optional<TreeChange> change;
+  try {
+    const std::chrono::milliseconds patience(request.patience_ms);
+    const auto compressed = request.is_compressed ? Compressed::yes : Compressed::no;
+    const Taken taken =
+        take_package(*CopyFolder::alone(path), PackageReader(input, patience, compressed));
+    if (taken.spoilt.empty()) change = change_of(taken, folder.manifest());
+  } catch (const std::exception&) {
+    input.leave();
+  }
+  if (!change) return reply;
+  try {
+    Aside files(path, true);
+    Placing placing(folder, *change, files, request.basis, request.refuses_foreign);
+    placing.look(reply);
+    if (reply.foreign == 0 && reply.lacks.empty()) {
+      reply.removed = static_cast<std::int64_t>(placing.put(request.tree));
+      reply.is_whole = true;
+      remove_coming(folder.inside(), folder.path() + "/" + kComing);  // of an interrupted push
+      return reply;
+    }
+    folder.remove_marks();
+  } catch (const Refused&) {
+    folder.remove_marks();
+    throw;
+  } catch (const std::exception&) {  // nothing counts as whole there
+  }
+  return reply;
+}
+
+/// All but the run's own tree.
+TreeReply answer(TreeFolder& folder, const TreeRequest& request, FrameInput& input) {
+  TreeReply reply;
+  reply.reads_zstd = reads_zstd();
+  const Mark mark(folder.path(), request.push, request.host);
+  if (is_answered(folder, mark, request, reply)) {
+    input.leave();
+    return reply;
+  }
+  folder.take_lock();
+  std::string whole = folder.find_whole();
+  folder.set_newest(request.tree);
+  reply.is_whole = whole == request.tree;
+  if (!reply.is_whole) reply.holder = mark.take();
+  if (!reply.is_whole && !reply.holder) {
+    // Another host that shares the folder may have changed it before it let go of the mark.
+    if (!request.push.empty()) whole = folder.find_whole();
+    reply.basis = whole;
+    reply.is_empty = whole.empty() && folder.is_empty();
+    const bool has_basis = request.basis.empty() ? reply.is_empty : request.basis == whole;
+    if (request.has_package && has_basis && (reply.reads_zstd || !request.is_compressed)) {
+      reply.placed = take_guess(folder, request, input);
+    } else if (request.has_package) {
+      input.leave();
+    }
+    const bool is_over = reply.placed && (reply.placed->is_whole || reply.placed->foreign > 0);
+    if (!is_over) reply.has_begun = prepare_aside(folder, request.aside, request.tree);
+    return reply;
+  }
+  if (request.has_package) input.leave();
+  return reply;
+}
+
+}  // namespace
+
+TreeReply answer_tree(const TreeRequest& request, FrameInput& input) {
+  TreeFolder folder(request.folder);
+  TreeReply reply = answer(folder, request, input);
+  const bool is_whole = reply.is_whole || (reply.placed && reply.placed->is_whole);
+  if (is_whole && request.own) make_own_tree_of_code(folder, *request.own, request.tree);
+  return reply;
+}
+
+}  // namespace dtool::host

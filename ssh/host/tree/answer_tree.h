@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+// How much of a tree has this host? A package that comes along and fits is unpacked at once. If
+// nothing has changed since the last push, the host does no more than stat each file, once.
+#pragma once
+
+#include "ssh/host/frame_input.h"
+#include "ssh/wire/push.h"
+
+namespace dtool::host {
+
+/// Throws Refused (tree_folder.h). `input` may hold a package; one that does not fit is not read.
+TreeReply answer_tree(const TreeRequest& request, FrameInput& input);
+
+}  // namespace dtool::host

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// Serves packages to other hosts while they are still being received. It is a process of its own,
+// so that it continues while packages are unpacked.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "ssh/host/files.h"
+#include "ssh/wire/tree.h"
+
+namespace dtool::host {
+
+class PackageServer {
+ public:
+  /// Serves peers that prove by a hello (channel.h) that they know the secret, and name a package
+  /// in it. They are welcomed at once; a package that is named before add() is waited for.
+  PackageServer(const std::string& secret, std::chrono::seconds longest);
+  /// The one that is there if its secret is the part's, else a new one.
+  static PackageServer& of(const RelayPart& part, std::optional<PackageServer>& server);
+  /// Ends it at once.
+  ~PackageServer();
+  PackageServer(const PackageServer&) = delete;
+  PackageServer& operator=(const PackageServer&) = delete;
+
+  /// 0: not listening
+  std::uint16_t port() const { return port_; }
+  /// Serves this file, as it grows, as the package of that number.
+  void add(std::int64_t number, const Descriptor& file);
+  /// No further peer gets that package.
+  void drop(std::int64_t number);
+  /// The same, and peers that take it lose their connection: the rest will not come.
+  void cut(std::int64_t number);
+  /// All packages are complete and no further host will come. Waits until each host that is being
+  /// served has the whole package or is gone, but no longer than `longest`.
+  void finish();
+
+ private:
+  void tell(std::int64_t number, char word, int file);
+
+  std::string secret_;
+  std::uint16_t port_ = 0;
+  pid_t pid_ = -1;
+  Descriptor control_;
+};
+
+}  // namespace dtool::host

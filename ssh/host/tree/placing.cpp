@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT
+#include "ssh/host/tree/placing.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "ssh/host/sha256.h"
+#include "ssh/host/tree/copy_file.h"
+#include "ssh/host/tree/copy_folder.h"
+#include "ssh/host/tree/other_kinds.h"
+
+namespace dtool::host {
+namespace {
+
+/// Whether the file of that name has the content that is listed. It is read.
+bool has_content(Inside& inside, const CopyEntry& entry) {
+  const Descriptor opened = inside.open_file(entry.name);
+  if (!opened.is_open() || entry.sha256.empty()) return false;
+  Sha256 sha;
+  while (const auto bytes = read_some(opened.get())) sha.add(*bytes);
+  return to_hex(sha.finish()).starts_with(entry.sha256);
+}
+
+bool has_time(const CopyEntry& entry, const struct stat& file) {
+  return file.st_mtim.tv_sec == entry.seconds && file.st_mtim.tv_nsec == entry.nanoseconds;
+}
+
+bool is_same(const struct stat& one, const struct stat& other) {
+  return one.st_ino == other.st_ino && one.st_size == other.st_size &&
+         one.st_ctim.tv_sec == other.st_ctim.tv_sec && one.st_ctim.tv_nsec == other.st_ctim.tv_nsec;
+}
+
+/// A file of that size, or a link to that target.
+bool is_of_form(Inside& inside, const CopyEntry& entry, const struct stat& file) {
+  if (!entry.target.empty())
+    return S_ISLNK(file.st_mode) && inside.target_of(entry.name) == entry.target;
+  return S_ISREG(file.st_mode) && static_cast<std::uint64_t>(file.st_size) == entry.size;
+}
+
+}  // namespace
+
+/// A file has its time there only once its SHA-256 was right, but is not yet on the disk. An
+/// earlier tree may have had another file of that name. Some file systems keep whole seconds.
+std::optional<struct stat> Aside::find(const Listed& file) {
+  const CopyEntry& entry = file.entry;
+  auto there = inside_.look(entry.name);
+  const bool is_it = there && is_of_form(inside_, entry, *there) &&
+                     (!entry.target.empty() || (is_known_ && has_time(entry, *there)) ||
+                      has_content(inside_, entry));
+  return is_it ? there : std::nullopt;
+}
+
+std::uint64_t Aside::part_of(const CopyEntry& entry) const {
+  struct stat part {};
+  const std::string path = path_ + "/" + copy_aside() + "/parts/" + part_name(entry);
+  const bool is_there = ::lstat(path.c_str(), &part) == 0 && S_ISREG(part.st_mode);
+  return is_there ? std::min(static_cast<std::uint64_t>(part.st_size), entry.size) : 0;
+}
+
+void Aside::make_way(const std::string& name) {
+  for (std::size_t end = name.find('/'); end != name.npos; end = name.find('/', end + 1)) {
+    const std::string folder = name.substr(0, end);
+    const auto there = inside_.look_at_file(folder);
+    if (!there) continue;
+    const Inside::Spot spot = inside_.find(folder);
+    ::unlinkat(spot.folder, spot.name, 0);
+    return inside_.forget();
+  }
+  const auto there = inside_.look(name);
+  if (there && S_ISDIR(there->st_mode)) inside_.remove_folder(name);
+}
+
+void Aside::give(const CopyEntry& entry, const struct stat& found, Inside& code) {
+  const std::string& name = entry.name;
+  const auto now = inside_.look(name);
+  if (!now || !is_same(*now, found)) throw std::runtime_error(name + " was changed in " + path_);
+  if (code.take_if_near(inside_, name, name)) return;
+  const std::string beside = name.substr(0, name.rfind('/') + 1) + ".~dtool~part";
+  const Inside::Spot spot = code.find(beside);
+  ::unlinkat(spot.folder, spot.name, 0);  // of an earlier push that was interrupted
+  if (!entry.target.empty()) {
+    if (::symlinkat(entry.target.c_str(), spot.folder, spot.name) != 0)
+      throw std::runtime_error(with_reason(name));
+  } else {
+    copy_file(inside_, code, name, beside);
+    code.flush({beside});
+  }
+  code.take(code, beside, name);
+}
+
+/// Whether dtool put it there, and nobody has changed it since.
+bool Placing::is_own(const std::string& name, const struct stat& here) const {
+  const FileNames& manifest = folder_.manifest();
+  const auto found = std::ranges::lower_bound(manifest, name);
+  if (found == manifest.end() || *found != name) return false;
+  if (folder_.whole().empty()) return !std::ranges::binary_search(edited_, name);
+  const auto place = static_cast<std::size_t>(found - manifest.begin());
+  return folder_.stamps().at(place) == stamp_of(here, name);
+}
+
+/// Whether the file here has the content that is listed.
+bool Placing::is_like(const Listed& file, const struct stat& here) {
+  const CopyEntry& entry = file.entry;
+  if (!is_of_form(folder_.inside(), entry, here)) return false;
+  const bool is_known = !basis_.empty() && folder_.whole() == basis_;
+  return !entry.target.empty() || (is_known && has_time(entry, here) && is_own(entry.name, here)) ||
+         has_content(folder_.inside(), entry);
+}
+
+void Placing::look(PlaceReply& reply) {
+  constexpr std::size_t kFirst = 10;  // files that are named
+  FileNames names;
+  for (const Listed& file : change_.files) names.push_back(file.entry.name);
+  refuse_other_kinds(folder_, names);
+  if (folder_.whole().empty()) edited_ = folder_.find_edited();
+  FileNames foreign;
+  for (const Listed& file : change_.files) {
+    const CopyEntry& entry = file.entry;
+    const auto here = folder_.inside().look_at_file(entry.name);
+    const auto aside = aside_.find(file);
+    const bool may_go = !here || !refuses_foreign_ || is_own(entry.name, *here);
+    if (aside && may_go) {
+      if (!std::ranges::binary_search(folder_.manifest(), entry.name)) added_.push_back(entry.name);
+      files_.push_back({entry.name, here, aside});
+    } else if (here && is_like(file, *here)) {
+      files_.push_back({entry.name, here});
+    } else if (!may_go) {
+      foreign.push_back(entry.name);
+    } else {
+      std::vector<EntryRun>& lacks = reply.lacks;
+      if (lacks.empty() || lacks.back().first + lacks.back().count != file.place)
+        lacks.push_back({file.place, 0});
+      ++lacks.back().count;
+      aside_.make_way(entry.name);
+      if (const std::uint64_t bytes = aside_.part_of(entry))
+        reply.parts.push_back({file.place, bytes});
+    }
+  }
+  FileNames lost;
+  for (const std::string& name : names_without(folder_.manifest(), change_.names)) {
+    going_.push_back({name, folder_.inside().look_at_file(name)});
+    const auto& here = going_.back().here;
+    if (here && refuses_foreign_ && !is_own(name, *here)) lost.push_back(name);
+  }
+  foreign.insert(foreign.begin(), lost.begin(), lost.end());
+  reply.foreign = static_cast<std::int64_t>(foreign.size());
+  foreign.resize(std::min(foreign.size(), kFirst));
+  reply.first = std::move(foreign);
+}
+
+/// Looking may have taken minutes.
+void Placing::require_unchanged(const Seen& seen) {
+  const auto now = folder_.inside().look_at_file(seen.name);
+  const bool is_unchanged =
+      now.has_value() == seen.here.has_value() && (!now || is_same(*now, *seen.here));
+  if (!is_unchanged) refuse_change(seen.name);
+}
+
+void Placing::refuse_change(const std::string& name) const {
+  throw Refused(
+      with_tilde(folder_.path() + "/" + name) + " was changed while the code was looked at",
+      "the same command looks once more");
+}
+
+/// A file of the right content, with its mode and time.
+void Placing::set_facts(const CopyEntry& entry) {
+  const auto here = folder_.inside().look(entry.name);
+  const mode_t mode = entry.mode & kPermissions;
+  if (!here || !S_ISREG(here->st_mode)) return;
+  if ((here->st_mode & 07777U) == mode && has_time(entry, *here)) return;
+  const Inside::Spot spot = folder_.inside().find(entry.name);
+  const Descriptor opened(::openat(spot.folder, spot.name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  const std::string path = "/proc/self/fd/" + std::to_string(opened.get());
+  const timespec times[] = {{0, UTIME_OMIT}, {entry.seconds, entry.nanoseconds}};
+  if (!opened.is_open() || ::chmod(path.c_str(), mode) != 0 ||
+      ::utimensat(AT_FDCWD, path.c_str(), times, 0) != 0)
+    throw Refused(with_reason("cannot set mode and time of " + folder_.path() + "/" + entry.name),
+                  "let its owner delete it");
+}
+
+/// The record of a file in its place, if it is one that is listed so.
+std::string Placing::stamp_in_place(const CopyEntry& entry) {
+  const auto here = folder_.inside().look_at_file(entry.name);
+  if (!here || !is_of_form(folder_.inside(), entry, *here))
+    throw std::runtime_error(entry.name +
+                             " is not what it should be: does something else write in " +
+                             folder_.path() + "?");
+  return stamp_of(*here, entry.name);
+}
+
+std::size_t Placing::put(const std::string& tree) {
+  Inside& here = folder_.inside();
+  const FileNames before = folder_.manifest();
+  const FileNames old_stamps = folder_.stamps();
+  for (const std::vector<Seen>* all : {&files_, &going_})
+    for (const Seen& each : *all) require_unchanged(each);
+  const FileNames edited = folder_.whole().empty() && refuses_foreign_
+                               ? names_without(folder_.find_edited(), edited_)
+                               : FileNames();
+  if (!edited.empty()) refuse_change(edited.front());
+  folder_.begin_change();
+  // They are in the manifest before they exist, so that all leftovers are known as dtool's.
+  if (!added_.empty()) folder_.write_manifest(names_of_both(before, added_));
+  // A file may take a folder's place.
+  const std::size_t removed = here.remove(names_without(before, change_.names));
+  FileNames stamps;  // of the change's files, each as soon as it is in its place
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    const CopyEntry& entry = change_.files.at(i).entry;
+    if (files_[i].aside) {
+      aside_.give(entry, *files_[i].aside, here);
+    } else {
+      require_unchanged(files_[i]);
+    }
+    set_facts(entry);
+    stamps.push_back(stamp_in_place(entry));
+  }
+  here.take_leave_back();
+  const auto& folders = change_.folders;
+  for (auto each = folders.rbegin(); each != folders.rend(); ++each)
+    here.set_mode(each->name, each->mode);
+  folder_.remove_marks();
+  // Files that are not in the change have stayed.
+  FileNames all;
+  all.reserve(change_.names.size());
+  std::size_t next = 0;
+  auto old = before.begin();
+  for (const std::string& name : change_.names) {
+    if (next < files_.size() && files_[next].name == name) {
+      all.push_back(std::move(stamps[next++]));
+    } else {
+      old = std::lower_bound(old, before.end(), name);
+      all.push_back(old_stamps.at(static_cast<std::size_t>(old - before.begin())));
+    }
+  }
+  folder_.end_change(tree, change_.names, all);
+  return removed;
+}
+
+}  // namespace dtool::host

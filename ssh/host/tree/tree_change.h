@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// What a code tree on a host is to become: all of it, as the launcher listed it, or a change from
+// the tree that is there.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ssh/host/tree/take_parcel.h"
+#include "ssh/host/tree/tree_folder.h"
+#include "ssh/wire/copy.h"
+
+namespace dtool::host {
+
+/// A file or link as it is to be.
+struct Listed {
+  CopyEntry entry;          ///< of its SHA-256 the first digits; empty for a link
+  std::uint64_t place = 0;  ///< among the listing's entries
+};
+
+struct ListedFolder {
+  std::string name;
+  mode_t mode = 0;
+};
+
+struct TreeChange {
+  std::vector<Listed> files;  ///< that come, or may have to; sorted by name
+  std::vector<ListedFolder> folders;
+  FileNames names;  ///< of all files that the tree then has; sorted
+};
+
+/// The whole tree of a listing (sync/listing.h): for each entry its name, then its content, a blank
+/// and its facts; each part ends with a NUL. Throws BadMessage.
+TreeChange read_listing(std::string_view text);
+
+/// The change that a package has brought, from a tree with files of these names. Throws BadMessage.
+TreeChange change_of(const Taken& taken, const FileNames& before);
+
+}  // namespace dtool::host

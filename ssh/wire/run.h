@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+// Messages between dtool and dtool-host (ssh/wire/protocol.h) about the jobs of a run: start,
+// status and kill.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ssh/wire/protocol.h"
+
+namespace dtool::host {
+
+/// End all that belongs to a run here, and look again.
+struct KillRequest {
+  static constexpr Kind kKind = Kind::kill_request;
+  std::string run_id;                      ///< empty: only the sessions, as in AllenAct's killfiles
+  std::vector<std::string> sessions;       ///< names of screen sessions
+  std::vector<std::string> state_folders;  ///< marked as killed first; `~/` is the home folder
+  std::int64_t grace_ms = 5000;            ///< between TERM and KILL
+
+  void fields(auto visit) { visit(run_id, sessions, state_folders, grace_ms); }
+};
+
+struct KillReply {
+  static constexpr Kind kKind = Kind::kill_reply;
+  std::int64_t ended = 0;         ///< processes that existed and have ended
+  std::int64_t forced = 0;        ///< how many of them TERM did not end
+  std::vector<std::string> left;  ///< `pid command` of processes that still run
+  std::string cancelled;          ///< jobs of a scheduler that were ended: `job 12`
+  std::string job_left;     ///< why a scheduler may still have jobs of the run; empty: it has none
+  std::string vouched_for;  ///< why nothing can be left on other hosts either; or empty
+  std::string host;         ///< its identity, as identify_host() writes it
+  std::string no_folder;    ///< the run's folder, if it is missing; or empty
+  std::string unmarked;     ///< a state folder that could not be marked; or empty
+  std::string locked;       ///< a state folder into which a start still writes; or empty
+  std::vector<std::string> unseen;  ///< processes that may be the run's, without proof
+
+  void fields(auto visit) {
+    visit(ended, forced, left, cancelled, job_left, vouched_for, host, no_folder, unmarked, locked,
+          unseen);
+  }
+};
+
+/// A file of a job's state folder.
+struct File {
+  std::string name;
+  Hidden content;
+
+  void fields(auto visit) { visit(name, content); }
+};
+
+/// Start a job, unless kill came first or it was started before. Paths may begin with `~/`.
+struct StartRequest {
+  static constexpr Kind kKind = Kind::start_request;
+  std::string run_id;  ///< in the environment of every process of the job as DTOOL_RUN_ID
+  std::string session;
+  std::string state_folder;
+  std::string log;
+  bool has_fresh_log = false;  ///< an earlier log is deleted
+  bool is_told = false;        ///< the script reports by a file that its program begins
+  std::string expected_host;   ///< its identity, as identify_host() writes it; empty: any
+  std::vector<File> files;     ///< `script` among them
+  Hidden begin;  ///< bash that defines `begin`, a launcher's own way to start; without it, or
+                 ///< if it does not answer `started`, a session is started
+
+  void fields(auto visit) {
+    visit(run_id, session, state_folder, log, has_fresh_log, is_told, expected_host, files, begin);
+  }
+};
+
+struct StartReply {
+  static constexpr Kind kKind = Kind::start_reply;
+  std::string error;    ///< why it does not run; empty: it does
+  std::string started;  ///< its leader, as in the file `process`, or the scheduler's answer
+  std::string job;      ///< the scheduler's id; or empty
+
+  void fields(auto visit) { visit(error, started, job); }
+};
+
+/// Asks how one machine of a recorded run is doing. Paths may begin with `~/`.
+struct StatusQuestion {
+  std::string run_id;
+  std::string state_folder;
+  std::string log;
+  std::string output_folder;  ///< empty: there is none
+
+  void fields(auto visit) { visit(run_id, state_folder, log, output_folder); }
+};
+
+struct StatusRequest {
+  static constexpr Kind kKind = Kind::status_request;
+  bool is_brief = false;  ///< only the state and the members; no processes, log or GPUs
+  std::vector<StatusQuestion> machines;
+
+  void fields(auto visit) { visit(is_brief, machines); }
+};
+
+/// The failure after which a run was started again.
+struct FailedAttempt {
+  std::int64_t attempt = 0;     ///< from 0
+  std::uint64_t log_bytes = 0;  ///< how long this machine's log was at the end of that attempt
+  std::optional<std::int64_t> machine;  ///< that the cause names; or unknown
+  std::optional<std::int64_t> rank;     ///< likewise
+  Hidden cause;
+
+  void fields(auto visit) { visit(attempt, log_bytes, machine, rank, cause); }
+};
+
+/// How long ago a rank wrote something.
+struct RankAge {
+  std::int64_t rank = 0;
+  std::int64_t s_ago = 0;
+
+  void fields(auto visit) { visit(rank, s_ago); }
+};
+
+/// How one machine's part of a run is doing. Ages are in seconds by the host's clock.
+struct StatusAnswer {
+  bool lacks_run_folder = false;
+  std::optional<std::int64_t> pid;   ///< of the session's leader, where one was started
+  std::optional<std::int64_t> up_s;  ///< where it runs
+  std::string terminal;              ///< `PID` of its screen, tmux or none; empty: it has ended
+  bool was_rebooted = false;         ///< since its start
+  bool is_killed = false;            ///< by dtool kill
+  bool is_stopped = false;           ///< by the run's supervision
+  std::optional<std::int64_t> exit_code;
+  std::optional<std::int64_t> ended_s_ago;
+  std::int64_t attempt = 0;
+  std::string supervision;
+  Hidden cause;
+  std::optional<std::int64_t> cause_machine;    ///< that the cause names; or unknown
+  std::optional<std::int64_t> cause_rank;       ///< likewise
+  std::optional<std::int64_t> failed_rank;      ///< the rank of this machine that failed first
+  std::optional<FailedAttempt> failed_attempt;  ///< the newest one that another one followed
+  std::string node;                             ///< node that a scheduler chose; or empty
+  std::string job;                              ///< a scheduler's id; or empty
+  std::string scheduler;                        ///< its title; or empty
+  std::string scheduler_state;  ///< one of the names that its probe gives; empty: no scheduler has
+                                ///< the job
+  std::string reason;           ///< the scheduler's reason
+  std::int64_t processes = 0;
+  std::optional<std::int64_t> cpu_percent;
+  std::optional<std::int64_t> memory_bytes;  ///< resident; shared pages count in each process
+  Hidden said;                ///< what the launched program reported about the whole run
+  Hidden last_line;           ///< of the log
+  std::vector<Hidden> lines;  ///< the last of the rank that failed, or of a failed machine
+  Hidden metrics;             ///< newest line of training in metrics.jsonl
+  Hidden validation;          ///< newest line of validation
+  std::optional<std::int64_t> metrics_s_ago;
+  std::string full_disk;  ///< mount point of the disk of its log or state, if the disk is full
+  std::vector<std::string> gpus;             ///< `index, use, memory, total memory` each
+  std::optional<std::int64_t> output_s_ago;  ///< of its log's last change, where it runs
+  std::vector<RankAge> silent;               ///< ranks that wrote something, a minute ago or longer
+  Hidden packages;  ///< of a machine that has ended: its python and the packages, a line each
+
+  void fields(auto visit) {
+    visit(lacks_run_folder, pid, up_s, terminal, was_rebooted, is_killed, is_stopped, exit_code,
+          ended_s_ago, attempt, supervision, cause, cause_machine, cause_rank, failed_rank,
+          failed_attempt, node, job, scheduler, scheduler_state, reason, processes, cpu_percent,
+          memory_bytes, said, last_line, lines, metrics, validation, metrics_s_ago, full_disk, gpus,
+          output_s_ago, silent, packages);
+  }
+};
+
+struct StatusReply {
+  static constexpr Kind kKind = Kind::status_reply;
+  std::string host;                    ///< its identity, as identify_host() writes it
+  std::vector<StatusAnswer> machines;  ///< in the order of the questions
+
+  void fields(auto visit) { visit(host, machines); }
+};
+
+}  // namespace dtool::host

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// A new run has a name of its own, and nothing is left of a run that does not start.
+#include "cli/record/new_run.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/fake_remote.h"
+
+namespace dtool::cli {
+namespace {
+
+TEST(RunId, IsOneWhateverTheNameHolds) {
+  for (const std::string name : {"mnist", "", ".", "..", "-rf", "../../etc", "a b", "ü", "it's",
+                                 "$(id)", "a/b", "...x", "____", "\n", "%s", "*"}) {
+    const std::string id = make_run_id(name);
+    EXPECT_TRUE(killfiles::is_run_id(id)) << name << " gives " << id;
+  }
+  EXPECT_TRUE(killfiles::is_run_id(make_run_id(std::string(1000, 'x'))));
+  EXPECT_TRUE(make_run_id("mnist").starts_with("mnist_2"));
+}
+
+TEST(RunId, IsAnotherEachTime) {
+  EXPECT_NE(make_run_id("x"), make_run_id("x"));
+}
+
+TEST(RunId, LeavesRoomInASessionsName) {
+  EXPECT_LT(make_run_id(std::string(1000, 'x')).size(), 70U);
+}
+
+TEST(DiscardRunFolders, AsksNobodyAfterAnInterrupt) {
+  tests::FakeRemote remote("h1");
+  remote.is_interrupted = true;
+  discard_run_folders(remote, "x_1");
+  EXPECT_TRUE(remote.rounds.empty());
+}
+
+}  // namespace
+}  // namespace dtool::cli

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+// Many hosts at once, each of them this machine: the order in which they do what they are asked.
+#include "ssh/fanout/fleet.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "ssh/machine/interrupts.h"
+#include "ssh/quote.h"
+#include "tests/unit/temporary_folder.h"
+
+namespace dtool::ssh {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Has hosts go on with what the test wrote down, and remembers what it was told.
+struct Steps : Events {
+  std::optional<NextTask> next_task(std::size_t host, const HostResult& result) override {
+    seen[host].push_back(result.out);
+    std::vector<NextTask>& left = next[host];
+    if (left.empty()) return std::nullopt;
+    NextTask first = left.front();
+    left.erase(left.begin());
+    return first;
+  }
+  void on_result(std::size_t host, const HostResult& result) override {
+    answers[host].push_back(result.out);
+  }
+
+  std::map<std::size_t, std::vector<NextTask>> next;
+  std::map<std::size_t, std::vector<std::string>> seen;
+  std::map<std::size_t, std::vector<std::string>> answers;
+};
+
+std::unique_ptr<Remote> here(std::size_t count) {
+  return make_fleet(std::vector<Host>(count, parse_host("local")), {});
+}
+
+NextTask next(std::size_t host, const std::string& line) {
+  return {Task{host, Command{line}}};
+}
+
+/// What interrupts one test is not to end the next one.
+struct InterruptedFleet : testing::Test {
+  ~InterruptedFleet() override { forget_interrupts(); }
+};
+
+TEST(Fleet, AHostsAnswerIsThatOfItsLastTask) {
+  Steps steps;
+  steps.next[0] = {next(0, "printf two"), next(0, "printf three; exit 3")};
+  const auto results = here(1)->run({{0, Command{"printf one"}}}, steps, {});
+  EXPECT_EQ(steps.seen[0], (std::vector<std::string>{"one", "two", "three"}));
+  EXPECT_EQ(steps.answers[0], (std::vector<std::string>{"three"}));
+  EXPECT_EQ(results.at(0).out, "three");
+  EXPECT_EQ(results[0].exit_code, 3);
+}
+
+TEST(Fleet, AHostGoesOnWhileAnotherIsAtItsFirstTask) {
+  const tests::TemporaryFolder folder;
+  const std::string fifo = quote((folder.path() / "fifo").native());
+  ASSERT_EQ(std::system(("mkfifo " + fifo).c_str()), 0);
+  Steps steps;
+  steps.next[1] = {next(1, "echo from the second task > " + fifo)};
+  const auto results =
+      here(2)->run({{0, Command{"cat " + fifo}}, {1, Command{"true"}}}, steps, RunOptions{{20s}});
+  EXPECT_EQ(results.at(0).out, "from the second task\n") << results[0].error;
+}
+
+/// Its first host has nothing further to do before the second one is through.
+struct FirstWaits : Steps {
+  std::optional<NextTask> next_task(std::size_t host, const HostResult& result) override {
+    if (host != 0 || !seen[0].empty()) return Steps::next_task(host, result);
+    if (answers[1].empty()) return NextTask{std::nullopt, 5ms};
+    return Steps::next_task(host, result);
+  }
+};
+
+TEST(Fleet, AHostMayWaitForAnother) {
+  FirstWaits steps;
+  steps.next[0] = {next(0, "printf second")};
+  steps.next[1] = {next(1, "printf third")};
+  const auto results = here(2)->run({{0, Command{"printf first"}}, {1, Command{"printf second"}}},
+                                    steps, RunOptions{{20s}});
+  EXPECT_EQ(steps.seen[0], (std::vector<std::string>{"first", "second"}));
+  EXPECT_EQ(results.at(0).out, "second");
+}
+
+TEST_F(InterruptedFleet, AnInterruptEndsAWait) {
+  FirstWaits steps;
+  const auto remote = here(2);
+  const auto results = remote->run(
+      {{0, Command{"true"}}, {1, Command{"kill -INT $PPID; sleep 0.2; exec sleep 1"}}}, steps, {});
+  EXPECT_EQ(results.at(0).failure, Failure::not_started);
+}
+
+TEST(Fleet, ATasksOwnOptionsGoBeforeThoseOfTheRun) {
+  Steps steps;
+  steps.next[0] = {
+      {Task{0, Command{"printf dropped; sleep 20"}, TaskOptions{100ms, KeepOutput::no}}}};
+  const auto results = here(1)->run({{0, Command{"printf kept"}}}, steps, RunOptions{{60s}});
+  EXPECT_EQ(steps.seen[0].front(), "kept");
+  EXPECT_EQ(results.at(0).out, "");
+  EXPECT_EQ(results[0].failure, Failure::timed_out);
+}
+
+TEST_F(InterruptedFleet, AfterAnInterruptAFurtherTaskIsNotStarted) {
+  Steps steps;
+  steps.next[0] = std::vector<NextTask>(3, next(0, "printf never"));
+  const auto remote = here(1);
+  const auto results = remote->run({{0, Command{"kill -INT $PPID; sleep 1"}}}, steps, {});
+  EXPECT_EQ(results.at(0).failure, Failure::not_started);
+  EXPECT_EQ(steps.seen[0].size(), 2U) << "asked after the task, and after the refusal";
+  EXPECT_TRUE(remote->interrupted());
+}
+
+}  // namespace
+}  // namespace dtool::ssh

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+// What hosts are served: packages that grow, that come later, and that will not come.
+#include "ssh/host/tree/package_server.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "ssh/host/channel.h"
+#include "tests/fuzz/stranger.h"
+#include "tests/unit/temporary_folder.h"
+
+namespace dtool::host {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+class PackageServerTest : public testing::Test {
+ protected:
+  Descriptor open(const std::string& name) const {
+    return Descriptor(::open((folder_.path() / name).c_str(), O_RDWR | O_APPEND | O_CLOEXEC));
+  }
+  void greet(const fuzz::Stranger& host, int package) const {
+    const std::string hello = make_hello(secret_, package);
+    host.say(hello);
+    EXPECT_TRUE(is_welcome(secret_, hello, host.hear_all(kWelcomeSize).value_or("")));
+  }
+  const std::string secret_ = "a secret of this test";
+  const tests::TemporaryFolder folder_;
+  const tests::TemporaryVariable connection_{"SSH_CONNECTION", "127.0.0.1 1 127.0.0.1 22"};
+  std::optional<PackageServer> server_{std::in_place, secret_, 2s};
+};
+
+TEST_F(PackageServerTest, EachHostGetsThePackageThatItNamesAsItGrows) {
+  folder_.write("one", "one");
+  folder_.write("two", "two");
+  server_->add(1, open("one"));
+  const Descriptor two = open("two");
+  server_->add(2, two);
+  const fuzz::Stranger first(server_->port());
+  greet(first, 1);
+  const fuzz::Stranger second(server_->port());
+  greet(second, 2);
+  EXPECT_EQ(second.hear_all(3), "two");
+  write_all(two.get(), " more");
+  EXPECT_EQ(first.hear_all(3), "one");
+  EXPECT_EQ(second.hear_all(5), " more");
+}
+
+TEST_F(PackageServerTest, AHostWaitsForThePackageThatComesLater) {
+  const fuzz::Stranger host(server_->port());
+  greet(host, 7);
+  folder_.write("late", "late");
+  server_->add(7, open("late"));
+  EXPECT_EQ(host.hear_all(4), "late");
+}
+
+TEST_F(PackageServerTest, WhatIsCutOffIsNotWaitedFor) {
+  folder_.write("file", "half");
+  server_->add(3, open("file"));
+  const fuzz::Stranger host(server_->port());
+  greet(host, 3);
+  EXPECT_EQ(host.hear_all(4), "half");
+  server_->cut(3);
+  EXPECT_EQ(host.hear_all(), "");
+}
+
+TEST_F(PackageServerTest, WhoeverHasBegunGetsAPackageThatIsDropped) {
+  folder_.write("file", "half");
+  const Descriptor file = open("file");
+  server_->add(3, file);
+  const fuzz::Stranger host(server_->port());
+  greet(host, 3);
+  EXPECT_EQ(host.hear_all(4), "half");
+  server_->drop(3);
+  write_all(file.get(), "more");
+  EXPECT_EQ(host.hear_all(4), "more");
+}
+
+TEST_F(PackageServerTest, WithoutTheSecretNothingIsServed) {
+  folder_.write("file", "all");
+  server_->add(0, open("file"));
+  const fuzz::Stranger host(server_->port());
+  host.say(make_hello("another secret", 0));
+  EXPECT_EQ(host.hear_all(), "");
+}
+
+TEST_F(PackageServerTest, IsHeldByASlowHostForItsTimeAndNoLonger) {
+  const std::filesystem::path file = folder_.write("package", "");
+  std::filesystem::resize_file(file, std::uintmax_t{64} << 20U);  // more than a socket holds
+  server_->add(0, open("package"));
+  const fuzz::Stranger host(server_->port());
+  greet(host, 0);
+  bool is_over = false;
+  while (host.hear(is_over).empty() && !is_over) {
+  }
+  EXPECT_FALSE(is_over);
+  const auto began = Clock::now();
+  server_->finish();
+  EXPECT_LT(Clock::now() - began, 7s);  // a host that takes nothing counts as gone after ten
+}
+
+TEST_F(PackageServerTest, WhoeverHasNoAddressServesNobody) {
+  const tests::TemporaryVariable none("SSH_CONNECTION", "");
+  PackageServer server(secret_, 2s);
+  EXPECT_EQ(server.port(), 0);
+  folder_.write("file", "all");
+  server.add(0, open("file"));
+  server.finish();
+}
+
+}  // namespace
+}  // namespace dtool::host
