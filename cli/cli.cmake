@@ -38,13 +38,9 @@ add_library(dtool_cli STATIC
   cli/command_line.cpp
   cli/console.cpp
   cli/copy/copy.cpp
-  cli/copy/copy_from_hosts.cpp
   cli/copy/copy_to_hosts.cpp
-  cli/copy/data.cpp
   cli/copy/fetch.cpp
   cli/copy/fetch_plan.cpp
-  cli/failures.cpp
-  cli/flag_values.cpp
   cli/host_options.cpp
   cli/host_output.cpp
   cli/hosts/check.cpp
@@ -62,92 +58,59 @@ add_library(dtool_cli STATIC
   cli/launchers/launcher.cpp
   cli/launchers/mpi.cpp
   cli/launchers/scheduler.cpp
-  cli/launchers/scheduler_text.cpp
   cli/launchers/slurm.cpp
-  cli/launchers/slurm_text.cpp
   cli/launchers/ssh.cpp
-  cli/launchers/supervised.cpp
   cli/logs/attach.cpp
   cli/logs/follow.cpp
-  cli/logs/log_follow.cpp
   cli/logs/log_lines.cpp
   cli/logs/log_output.cpp
-  cli/logs/log_stream.cpp
   cli/logs/logs.cpp
-  cli/logs/raw_terminal.cpp
   cli/logs/since.cpp
   cli/metric_numbers.cpp
   cli/options.cpp
   cli/plan/code_tree.cpp
   cli/plan/environment.cpp
   cli/plan/experiment.cpp
-  cli/plan/exports.cpp
   cli/plan/flags.cpp
-  cli/plan/listener.cpp
   cli/plan/plan.cpp
-  cli/plan/program_flags.cpp
   cli/plan/program_words.cpp
-  cli/plot/axis.cpp
   cli/plot/chart.cpp
-  cli/plot/comm_rows.cpp
-  cli/plot/gnuplot.cpp
-  cli/plot/metrics.cpp
   cli/plot/panel.cpp
   cli/plot/picture.cpp
   cli/plot/plot.cpp
   cli/plot/plot_sources.cpp
-  cli/plot/terminal_chart.cpp
   cli/ready/check.cpp
   cli/ready/conda_packages.cpp
-  cli/ready/environment_lacks.cpp
-  cli/ready/package_store.cpp
-  cli/ready/program_lacks.cpp
+  cli/ready/lacks.cpp
   cli/ready/python_environment.cpp
   cli/ready/python_packages.cpp
-  cli/ready/sending_progress.cpp
   cli/ready/start_jobs.cpp
-  cli/ready/supply.cpp
   cli/ready/trainer_bundle.cpp
   cli/ready/tree_push.cpp
   cli/record/comparison.cpp
-  cli/record/new_run.cpp
-  cli/record/packed_text.cpp
   cli/record/record.cpp
-  cli/record/record_files.cpp
   cli/record/recorded.cpp
-  cli/record/remove_run.cpp
-  cli/run/brought_folder.cpp
   cli/run/earlier_code.cpp
   cli/run/earlier_outputs.cpp
   cli/run/earlier_run.cpp
   cli/run/make_plan.cpp
   cli/run/make_ready.cpp
-  cli/run/pending_run.cpp
-  cli/run/record_plan.cpp
   cli/run/report.cpp
-  cli/run/resume.cpp
   cli/run/run.cpp
   cli/run/start.cpp
   cli/settings.cpp
   cli/shell/completion.cpp
-  cli/shell/live_values.cpp
   cli/shell/man_page.cpp
   cli/shell/print_completion.cpp
-  cli/terminal_text.cpp
-  cli/watch/cause.cpp
   cli/watch/diff.cpp
   cli/watch/find_run.cpp
-  cli/watch/full_screen.cpp
   cli/watch/list.cpp
-  cli/watch/list_table.cpp
   cli/watch/machine_status.cpp
   cli/watch/record_end.cpp
-  cli/watch/run_states.cpp
   cli/watch/run_status.cpp
   cli/watch/show.cpp
   cli/watch/status.cpp
   cli/watch/status_answer.cpp
-  cli/watch/status_headlines.cpp
   cli/watch/status_table.cpp
   cli/watch/text_table.cpp
   cli/watch/watch.cpp)

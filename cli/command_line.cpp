@@ -14,7 +14,7 @@
 #include <string_view>
 #include <utility>
 
-#include "cli/terminal_text.h"
+#include "cli/console.h"
 #include "killfiles/nearest.h"
 #include "ssh/quote.h"
 

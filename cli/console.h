@@ -5,11 +5,12 @@
 //
 // All text may have come from a host, a server before login or a foreign file, so all of it passes
 // one gate. The gate replaces everything that would steer the terminal by visible text (printable()
-// in cli/terminal_text.h). dtool's own colours are marks that only styled() makes and only the gate
+// in cli/console.h). dtool's own colours are marks that only styled() makes and only the gate
 // turns into colours; its own control sequences are literals of the program (OwnSequence).
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -19,6 +20,7 @@
 #include <vector>
 
 #include "cli/large_texts.h"
+#include "ssh/printable.h"
 
 namespace dtool::cli {
 
@@ -130,5 +132,35 @@ class Console {
   bool err_is_terminal_ = false;
   std::size_t live_rows_ = 0;  ///< shown on the terminal now
 };
+
+// Text for a terminal: without anything that would steer the terminal, and cut to the available
+// width.
+
+using ssh::Kept;
+using ssh::printable;
+
+/// The final state of a line that a program redrew with carriage returns; its line end stays.
+std::string as_drawn(std::string_view line);
+
+/// How many columns of a terminal UTF-8 text takes; wide characters take two.
+std::size_t length(std::string_view text);
+
+/// The first `columns` columns of UTF-8 text; if some are left out, the last one is an ellipsis.
+std::string cut(std::string_view text, std::size_t columns);
+
+/// `text` with lines that take more than `columns` broken at blanks; a longer word stays whole, and
+/// a colour takes no column. What goes on begins in the column that `indent_of` says of the line.
+std::string wrapped(std::string_view text, std::size_t columns,
+                    std::size_t (*indent_of)(std::string_view line));
+
+/// `text` without escape sequences and control characters; a tab becomes a blank. Other bytes that
+/// a terminal would obey are shown as in printable().
+std::string without_controls(std::string_view text);
+
+/// `1 host`, `3 hosts`, `2 processes`: `noun` in singular or plural.
+std::string counted(std::size_t number, std::string_view noun);
+
+/// `59s`, `3m 20s`, `2h 05m`, `3d 04h`.
+std::string duration_text(std::int64_t seconds);
 
 }  // namespace dtool::cli

@@ -14,15 +14,15 @@
 #include <string_view>
 
 #include "cli/action.h"
-#include "cli/flag_values.h"
+#include "cli/options.h"
 #include "killfiles/nearest.h"
 #include "killfiles/whole_file.h"
 #include "ssh/config/hostfile.h"
-#include "ssh/host_pattern.h"
-#include "ssh/machine/home_folder.h"
-#include "ssh/machine/sha256.h"
+#include "ssh/host.h"
+#include "ssh/machine/encodings.h"
+#include "ssh/machine/files.h"
 #include "ssh/machine/shell_words.h"
-#include "ssh/notice.h"
+#include "ssh/printable.h"
 #include "ssh/quote.h"
 
 namespace dtool::cli {

@@ -3,12 +3,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <utility>
 
-#include "cli/failures.h"
+#include "cli/action.h"
+#include "cli/console.h"
+#include "ssh/host.h"
+#include "ssh/quote.h"
 
 namespace dtool::cli {
+
 namespace {
 
 /// A line longer than this is shown in pieces, so that a host cannot fill the memory with one.
@@ -129,6 +136,142 @@ void FoldedOutput::print() {
     }
     console_.pass_on(To::out, text);
   }
+}
+
+namespace {
+
+/// A failure that several hosts share.
+struct LikeFailures {
+  std::string description;
+  std::string hint;
+  std::vector<ssh::Host> hosts;
+  std::string address;  ///< the last host's, if its name stands for another
+};
+
+/// `text` with `to` wherever `from` stands as a whole word.
+std::string with_name(std::string text, std::string_view from, std::string_view to) {
+  const auto goes_on = [&text](std::size_t at) {
+    return at < text.size() && (std::isalnum(static_cast<unsigned char>(text[at])) != 0 ||
+                                std::string_view("-_.").find(text[at]) != std::string_view::npos);
+  };
+  for (std::size_t at = text.find(from); at != text.npos; at = text.find(from, at)) {
+    const bool is_word = !goes_on(at + from.size()) && (at == 0 || !goes_on(at - 1));
+    if (is_word) text.replace(at, from.size(), to);
+    at += is_word ? to.size() : from.size();
+  }
+  return text;
+}
+
+/// In the order in which they first appear. That each names its own host makes no two of them.
+std::vector<LikeFailures> fold_failures(const std::vector<ssh::HostResult>& results) {
+  std::vector<LikeFailures> failures;
+  std::map<std::pair<std::string, std::string>, std::size_t> places;
+  for (const ssh::HostResult& result : results) {
+    if (result.ok()) continue;
+    const std::string description =
+        with_name(describe(result), result.host.name, ssh::kHostsInHint);
+    const auto [place, is_new] = places.try_emplace({description, result.hint}, failures.size());
+    if (is_new) failures.push_back({description, result.hint, {}, {}});
+    LikeFailures& alike = failures[place->second];
+    alike.hosts.push_back(result.host);
+    alike.address = result.address;
+  }
+  return failures;
+}
+
+/// Puts a host's text below its name, so that no line of it looks like one of dtool's.
+std::string indented(const std::string& text) {
+  constexpr std::string_view kIndent = "      ";
+  std::string shown;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    shown += text[at];
+    if (text[at] == '\n' && !std::string_view(text).substr(at + 1).starts_with(kIndent))
+      shown += kIndent;
+  }
+  return shown;
+}
+
+}  // namespace
+
+std::string hint_for(std::string hint, const std::string& hosts) {
+  const std::size_t at = hint.find(ssh::kHostsInHint);
+  if (at != hint.npos) hint.replace(at, ssh::kHostsInHint.size(), ssh::quote(hosts));
+  return hint;
+}
+
+std::string describe(const ssh::HostResult& result) {
+  if (!result.error.empty()) return result.error;
+  constexpr int kSignalBase = 128;
+  if (result.exit_code > kSignalBase && result.exit_code < kSignalBase + 65) {
+    return fmt::format("exit code {} (signal {})", result.exit_code,
+                       result.exit_code - kSignalBase);
+  }
+  return fmt::format("exit code {}", result.exit_code);
+}
+
+std::size_t report_failures(Console& console, const std::vector<ssh::HostResult>& results,
+                            std::string_view doing) {
+  const std::vector<LikeFailures> failures = fold_failures(results);
+  std::size_t count = 0;
+  for (const LikeFailures& each : failures) count += each.hosts.size();
+  if (count == 0) return 0;
+  // Those that were ended for another's failure are listed, and not counted.
+  const auto by_itself = static_cast<std::size_t>(std::ranges::count_if(
+      results, [](const ssh::HostResult& each) { return !each.ok() && !each.was_ended; }));
+  const std::string hosts_text = results.size() == 1
+                                     ? ""
+                                     : fmt::format("{} of {} ", by_itself == 0 ? count : by_itself,
+                                                   counted(results.size(), "host"));
+  console.fail(fmt::format("{}failed: {}", hosts_text, doing));
+  for (const LikeFailures& each : failures) {
+    const std::string hosts = fold_hosts(each.hosts);
+    std::vector<std::string> names;
+    for (const ssh::Host& host : each.hosts) names.push_back(host.name);
+    const std::string description =
+        with_name(each.description, ssh::kHostsInHint, ssh::fold(names));
+    std::string text =
+        fmt::format("  {}: {}", console.styled_error(Style::bold, hosts), indented(description));
+    if (each.hosts.size() == 1 && !each.address.empty())
+      text += fmt::format(" (address {})", each.address);
+    if (!each.hint.empty()) {
+      text += fmt::format("\n    {} {}", console.styled_error(Style::yellow, "hint:"),
+                          hint_for(each.hint, hosts));
+    }
+    console.complain(text);
+  }
+  return count;
+}
+
+nlohmann::json to_json(const ssh::HostResult& result) {
+  nlohmann::json json = {
+      {"host", ssh::to_string(result.host)},
+      {"exit_code", result.exit_code < 0 ? nlohmann::json() : nlohmann::json(result.exit_code)},
+      {"failure", std::string(ssh::to_string(result.failure))},
+      {"elapsed_s", static_cast<double>(result.elapsed.count()) / 1000.0}};
+  if (!result.error.empty()) json["error"] = result.error;
+  if (!result.hint.empty()) json["hint"] = hint_for(result.hint, ssh::to_string(result.host));
+  return json;
+}
+
+std::string fold_hosts(const std::vector<ssh::Host>& hosts) {
+  std::vector<std::string> names;
+  for (const ssh::Host& host : hosts) names.push_back(ssh::to_string(host));
+  return ssh::fold(names);
+}
+
+std::string fold_hosts_in_short(const std::vector<ssh::Host>& hosts) {
+  constexpr std::size_t kShort = 160;
+  const std::string text = fold_hosts(hosts);
+  if (text.size() <= kShort) return text;
+  const std::size_t comma = text.rfind(',', kShort);
+  return fmt::format("{},… ({} hosts)", text.substr(0, std::min(comma, kShort)), hosts.size());
+}
+
+int exit_code_of(const std::vector<ssh::HostResult>& results, const ssh::Remote& remote) {
+  if (remote.interrupted()) return kInterrupted;
+  const bool all_well =
+      std::all_of(results.begin(), results.end(), [](const auto& result) { return result.ok(); });
+  return all_well ? kAllWell : kSomeFailed;
 }
 
 }  // namespace dtool::cli

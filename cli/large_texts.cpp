@@ -11,7 +11,7 @@
 #include <system_error>
 
 #include "ssh/host_error.h"
-#include "ssh/machine/random_hex.h"
+#include "ssh/machine/encodings.h"
 
 namespace dtool::cli {
 namespace {

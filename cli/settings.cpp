@@ -14,11 +14,11 @@
 
 #include "cli/action.h"
 #include "cli/assignments.h"
-#include "cli/flag_values.h"
+#include "cli/options.h"
 #include "killfiles/strict_toml.h"
 #include "killfiles/whole_file.h"
-#include "ssh/machine/home_folder.h"
-#include "ssh/machine/sha256.h"
+#include "ssh/machine/encodings.h"
+#include "ssh/machine/files.h"
 
 namespace dtool::cli {
 namespace {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "killfiles/host_identity.h"
+// Who a host is, compared and told.
+#include "killfiles/killfile.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-
-#include "killfiles/ascii.h"
 
 namespace dtool::killfiles {
 namespace {

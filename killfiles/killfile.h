@@ -3,8 +3,8 @@
 // ended. With this file and the keys, any machine can watch and end the run. docs/killfile.md says
 // how to add a key.
 //
-// killfile_text.cpp writes and reads the text, killfile_folder.cpp finds and keeps the files, and
-// killfile_allenact.cpp reads AllenAct's form.
+// killfile_text.cpp writes and reads the text, killfile_folder.cpp finds and keeps the files,
+// AllenAct's form, too.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,50 @@
 #include <utility>
 #include <vector>
 
-#include "killfiles/host_identity.h"
-
 namespace dtool::killfiles {
+
+// Who a host is. A name that leads to another host later is told apart from the same host after a
+// reboot. ssh/host/identity.h asks a host.
+
+/// What a host said about itself, and the key that its SSH server showed. Unknown parts are empty.
+struct HostIdentity {
+  std::string machine_id;  ///< 32 hex digits derived from /etc/machine-id, which itself stays
+                           ///< private
+  std::string name;        ///< as `uname -n`
+  std::string boot_id;     ///< of the kernel; hosts that are namespaces of one kernel share it
+  std::string process_namespace;  ///< its number; tells hosts of one kernel apart
+  std::string host_key;           ///< `ssh-ed25519 SHA256:…`, as the launcher saw it
+
+  bool operator==(const HostIdentity&) const = default;
+
+  bool is_known() const { return !boot_id.empty(); }
+};
+
+/// The recorded host compared with the host that is found now.
+enum class Likeness {
+  same,      ///< nothing shows a reboot: it sees every process that it saw then
+  rebooted,  ///< the same host, but no process of then is left
+  another,   ///< another host, or one that cannot be told from another
+  unknown,   ///< nothing was recorded
+};
+
+/// Within one boot and process namespace the host is the same, whatever else changed. Over a
+/// reboot, machine id and name must be equal, and so must the keys if both have the same type.
+/// Without a machine id the keys must be known.
+Likeness compare(const HostIdentity& recorded, const HostIdentity& found);
+
+/// Four words in one line: machine id, name, boot id, process namespace; `-` for an unknown one.
+/// Nothing if a word is malformed: the line may come from a host.
+std::optional<HostIdentity> parse_identity(std::string_view line);
+
+/// The same line, without the host key; empty if nothing is known.
+std::string to_line(const HostIdentity& identity);
+
+/// Whether each part is empty or well-formed.
+bool is_well_formed(const HostIdentity& identity);
+
+/// `login2 (machine 3d1219c7, boot 5f0c91aa, ssh-ed25519 SHA256:…)`, for messages.
+std::string describe(const HostIdentity& identity);
 
 /// One machine's part of a run.
 struct Machine {
@@ -134,5 +175,15 @@ using Narrow = std::function<std::vector<Listed>(std::vector<Listed>)>;
 /// matches.
 Listed find(const std::filesystem::path& folder, std::string_view text, const Narrow& narrow = {},
             const std::function<void(std::string_view)>& told = {});
+
+// Kinds of characters, whatever the locale is.
+
+inline bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+inline bool is_alphanumeric(char c) {
+  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
 
 }  // namespace dtool::killfiles

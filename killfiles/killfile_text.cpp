@@ -12,10 +12,8 @@
 #include <set>
 #include <stdexcept>
 
-#include "killfiles/ascii.h"
 #include "killfiles/killfile.h"
 #include "killfiles/strict_toml.h"
-#include "killfiles/toml_bytes.h"
 
 namespace dtool::killfiles {
 namespace {

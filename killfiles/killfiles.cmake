@@ -2,12 +2,10 @@
 # What was started where.
 add_library(dtool_killfiles STATIC
   killfiles/host_identity.cpp
-  killfiles/killfile_allenact.cpp
   killfiles/killfile_folder.cpp
   killfiles/killfile_text.cpp
   killfiles/nearest.cpp
   killfiles/strict_toml.cpp
-  killfiles/toml_bytes.cpp
   killfiles/version.cpp
   killfiles/whole_file.cpp)
 dtool_join_sources(dtool_killfiles 12)

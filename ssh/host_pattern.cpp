@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Unfolds host patterns to names and folds names to patterns.
-#include "ssh/host_pattern.h"
+#include "ssh/host.h"
 
 #include <fmt/format.h>
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 namespace dtool::ssh {
+
 namespace {
 
 bool continues_character(char byte) {
@@ -94,6 +95,37 @@ std::string printable_start(std::string_view text, std::size_t longest) {
 
 std::string printable_words(std::string_view text, std::size_t longest) {
   return printable_start(text.substr(0, text.find_last_not_of(" \t\r\n") + 1), longest);
+}
+
+namespace {
+
+std::function<void(std::string_view)>& taker_of_notices() {
+  static std::function<void(std::string_view)> taker;
+  return taker;
+}
+
+int questions = 0;  // all in one thread, the event loop's
+
+}  // namespace
+
+OpenQuestion::OpenQuestion() {
+  ++questions;
+}
+
+OpenQuestion::~OpenQuestion() {
+  --questions;
+}
+
+bool is_question_open() {
+  return questions > 0;
+}
+
+void give_notices_to(std::function<void(std::string_view)> taker) {
+  taker_of_notices() = std::move(taker);
+}
+
+void notice(std::string_view line) {
+  if (taker_of_notices()) taker_of_notices()(line);
 }
 
 }  // namespace dtool::ssh

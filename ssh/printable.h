@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -27,5 +28,27 @@ std::string printable_start(std::string_view text, std::size_t longest);
 
 /// The same for what a program said: without the line ends and blanks at its end.
 std::string printable_words(std::string_view text, std::size_t longest);
+
+// Lines for the user and questions to the user while hosts are being reached. This folder has no
+// terminal of its own.
+
+/// Sets where such lines go; until then they are dropped.
+void give_notices_to(std::function<void(std::string_view)> taker);
+
+/// Called from the event loop.
+void notice(std::string_view line);
+
+/// While it lives, the user is asked a question at the terminal, and nothing else may be drawn
+/// there.
+class OpenQuestion {
+ public:
+  OpenQuestion();
+  ~OpenQuestion();
+  OpenQuestion(const OpenQuestion&) = delete;
+  OpenQuestion& operator=(const OpenQuestion&) = delete;
+};
+
+/// Whether there is such a question.
+bool is_question_open();
 
 }  // namespace dtool::ssh

@@ -5,8 +5,8 @@
 
 #include <variant>
 
-#include "ssh/host_request.h"
 #include "ssh/quote.h"
+#include "ssh/remote.h"
 #include "ssh/script.h"
 #include "ssh/scripts.h"
 #include "ssh/wire/run.h"

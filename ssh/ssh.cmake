@@ -6,8 +6,6 @@ add_library(dtool_ssh STATIC
   ssh/config/client_config.cpp
   ssh/config/config_block.cpp
   ssh/config/config_keyword.cpp
-  ssh/config/config_time.cpp
-  ssh/config/config_value.cpp
   ssh/config/hostfile.cpp
   ssh/fanout/fleet.cpp
   ssh/fanout/host_key_scan.cpp
@@ -17,37 +15,25 @@ add_library(dtool_ssh STATIC
   ssh/fanout/local_connection.cpp
   ssh/fanout/remote_shell.cpp
   ssh/fanout/serving_program.cpp
-  ssh/fanout/shared_output.cpp
   ssh/fanout/terminal_link.cpp
   ssh/fanout/terminal_relay.cpp
   ssh/host.cpp
   ssh/host_pattern.cpp
-  ssh/host_request.cpp
-  ssh/kept/connection_key.cpp
-  ssh/kept/fd_messages.cpp
   ssh/kept/keeper.cpp
-  ssh/kept/keeper_process.cpp
   ssh/kept/kept_connection.cpp
   ssh/kept/kept_folder.cpp
   ssh/kept/offered_session.cpp
   ssh/keys/identity.cpp
   ssh/keys/known_hosts.cpp
-  ssh/keys/known_hosts_line.cpp
-  ssh/machine/base64.cpp
+  ssh/machine/encodings.cpp
   ssh/machine/fd_bytes.cpp
-  ssh/machine/file_stamp.cpp
-  ssh/machine/home_folder.cpp
   ssh/machine/interrupts.cpp
-  ssh/machine/open_files.cpp
   ssh/machine/owned_fd.cpp
   ssh/machine/process.cpp
-  ssh/machine/random_hex.cpp
   ssh/machine/reactor.cpp
-  ssh/machine/read_file.cpp
+  ssh/machine/files.cpp
   ssh/machine/run_to_end.cpp
-  ssh/machine/sha256.cpp
   ssh/machine/shell_words.cpp
-  ssh/notice.cpp
   ssh/printable.cpp
   ssh/program/asker.cpp
   ssh/program/askpass.cpp
@@ -65,11 +51,9 @@ add_library(dtool_ssh STATIC
   ssh/session/connector.cpp
   ssh/session/exchange.cpp
   ssh/session/host_key.cpp
-  ssh/session/login_output.cpp
   ssh/session/session.cpp
   ssh/session/ssh_connection.cpp
-  ssh/session/tcp.cpp
-  ssh/silent_hosts.cpp
+  ssh/connect_options.cpp
   ssh/trace.cpp)
 dtool_join_sources(dtool_ssh 12)
 target_include_directories(dtool_ssh PUBLIC ${PROJECT_BINARY_DIR}/generated)

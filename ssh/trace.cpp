@@ -16,10 +16,8 @@
 #include "ssh/printable.h"
 #include "ssh/wire/check.h"
 #include "ssh/wire/copy.h"
-#include "ssh/wire/log.h"
 #include "ssh/wire/protocol.h"
 #include "ssh/wire/push.h"
-#include "ssh/wire/reach.h"
 #include "ssh/wire/run.h"
 #include "ssh/wire/tree.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "ssh/remote.h"
-#include "ssh/wire/frames.h"
+#include "ssh/wire/protocol.h"
 
 namespace dtool::ssh {
 

@@ -7,14 +7,18 @@
 
 #include <algorithm>
 #include <charconv>
+#include <fstream>
 #include <iterator>
 #include <utility>
 
-#include "ssh/machine/sha256.h"
+#include "ssh/machine/encodings.h"
+#include "ssh/machine/files.h"
 #include "ssh/wire/tree.h"
+#include "sync/contents.h"
 #include "sync/open_folder.h"
 
 namespace dtool::tree_sync {
+
 namespace {
 
 void add_with_end(std::string& text, std::string_view word) {
@@ -137,6 +141,48 @@ Delta find_delta(const std::vector<Entry>& before, const std::vector<Entry>& now
   }
   std::for_each(old, before.end(), remove);
   return delta;
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_fingerprint(const std::string& name) {
+  return name.size() == 64 && name.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+}  // namespace
+
+fs::path sent_listings() {
+  return fs::path(ssh::home_folder()) / ".dtool" / "sent";
+}
+
+void keep_listing(const Listing& listing, const fs::path& root, const fs::path& folder) {
+  try {
+    keep_file(folder, listing.fingerprint, root.native() + '\0', *listing.text);
+  } catch (const fs::filesystem_error&) {
+  }
+}
+
+std::optional<Listing> kept_listing(const std::string& fingerprint, const fs::path& folder) {
+  // It comes from a host, and is to be a name in the folder.
+  if (!is_fingerprint(fingerprint)) return std::nullopt;
+  std::ifstream file(folder / fingerprint, std::ios::binary);
+  std::string root;
+  std::getline(file, root, '\0');
+  Listing listing = make_listing({std::istreambuf_iterator<char>(file), {}});
+  if (listing.fingerprint != fingerprint) return std::nullopt;
+  return listing;
+}
+
+std::optional<std::string> last_kept(const fs::path& root, const fs::path& folder) {
+  for (const fs::path& path : newest_first(folder)) {
+    std::ifstream file(path, std::ios::binary);
+    std::string kept_root;
+    std::getline(file, kept_root, '\0');
+    if (kept_root == root.native() && is_fingerprint(path.filename())) return path.filename();
+  }
+  return std::nullopt;
 }
 
 }  // namespace dtool::tree_sync

@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "ssh/machine/random_hex.h"
+#include "ssh/machine/encodings.h"
 #include "ssh/wire/tree.h"
 #include "sync/replies.h"
 

@@ -9,7 +9,7 @@
 #include <thread>
 #include <utility>
 
-#include "ssh/wire/frames.h"
+#include "ssh/wire/protocol.h"
 #include "ssh/wire/tree.h"
 
 namespace dtool::tree_sync {

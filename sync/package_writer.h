@@ -3,6 +3,8 @@
 // together, inside frames.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -45,5 +47,27 @@ std::shared_ptr<const ssh::SharedBytes> pack_names(const std::vector<std::string
 
 /// Adds names to a package, in as many frames as needed.
 void add_names(PackageWriter& package, const std::vector<std::string>& names);
+
+// A package: bytes that follow a request, made once for all hosts that are sent the same.
+
+/// Whether a package is encrypted, for hosts to pass on.
+enum class Seal { no, yes };
+
+/// With this a host checks a package that it got from another host.
+struct Sum {
+  std::uint64_t bytes = 0;
+  std::string sha256;  ///< hex
+};
+
+struct Package {
+  std::shared_ptr<const ssh::SharedBytes> content;
+  Compression compression = Compression::zstd;
+  std::size_t files = 0;                         ///< in the package
+  std::uint64_t bytes = 0;                       ///< of them, uncompressed
+  std::uint64_t expected = 0;                    ///< estimated size before compression
+  std::string key = {};                          ///< of a sealed package; else empty
+  std::shared_ptr<std::optional<Sum>> sum = {};  ///< of a sealed package; set once the package was
+                                                 ///< made
+};
 
 }  // namespace dtool::tree_sync

@@ -6,8 +6,8 @@
 #include <system_error>
 #include <utility>
 
-#include "ssh/host_request.h"
-#include "ssh/machine/random_hex.h"
+#include "ssh/machine/encodings.h"
+#include "ssh/remote.h"
 #include "ssh/wire/tree.h"
 
 namespace dtool::tree_sync {

@@ -12,9 +12,9 @@
 #include <string_view>
 #include <vector>
 
-#include "ssh/wire/frames.h"
+#include "ssh/wire/protocol.h"
 #include "ssh/wire/tree.h"
-#include "sync/package.h"
+#include "sync/package_writer.h"
 #include "sync/schedule.h"
 
 namespace dtool::tree_sync {

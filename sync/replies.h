@@ -5,7 +5,6 @@
 #include <optional>
 #include <string_view>
 
-#include "ssh/host_request.h"
 #include "ssh/remote.h"
 
 namespace dtool::tree_sync {

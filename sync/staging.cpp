@@ -9,8 +9,8 @@
 
 #include "ssh/host/files.h"
 #include "ssh/host/sha256.h"
-#include "ssh/host/tree/copied_files.h"
-#include "ssh/host/tree/copy_file.h"
+#include "ssh/host/tree/answer_copy.h"
+#include "ssh/host/tree/kept_copy.h"
 
 namespace dtool::tree_sync {
 namespace {

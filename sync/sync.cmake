@@ -6,20 +6,14 @@ add_library(dtool_sync STATIC
   sync/copy/copying.cpp
   sync/copy/parcel_run.cpp
   sync/copy/parcels.cpp
-  sync/exclude.cpp
-  sync/fetched_folder.cpp
   sync/git_files.cpp
-  sync/kept_files.cpp
-  sync/kept_listings.cpp
   sync/listing.cpp
   sync/look.cpp
   sync/open_folder.cpp
   sync/package_writer.cpp
   sync/pull.cpp
-  sync/push/guess.cpp
   sync/push/push.cpp
   sync/push/push_steps.cpp
-  sync/push/tree_list.cpp
   sync/relaying.cpp
   sync/restored_tree.cpp
   sync/rsync.cpp

@@ -18,12 +18,12 @@
 #include <vector>
 
 #include "killfiles/version.h"
+#include "trainer/launch/greeting.h"
 #include "trainer/launch/last_words.h"
 #include "trainer/launch/launch.h"
 #include "trainer/launch/libraries.h"
 #include "trainer/launch/network.h"
 #include "trainer/launch/requests.h"
-#include "trainer/launch/run_token.h"
 #include "trainer/launch/visible_gpus.h"
 #include "trainer/launch/workers.h"
 #include "trainer/settings/command_line.h"

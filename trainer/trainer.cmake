@@ -19,18 +19,9 @@ if(DTOOL_TRAINER)
   add_library(dtool_trainer STATIC
     trainer/comm/combine.cpp
     trainer/comm/comm_report.cpp
-    trainer/comm/doubling.cpp
     trainer/comm/exchange_plan.cpp
-    trainer/comm/float_ring.cpp
-    trainer/comm/folding.cpp
-    trainer/comm/halving_doubling.cpp
-    trainer/comm/pairwise.cpp
     trainer/comm/peer_link.cpp
     trainer/comm/plan_progress.cpp
-    trainer/comm/ring.cpp
-    trainer/comm/tcp_socket.cpp
-    trainer/comm/tree.cpp
-    trainer/data/checksum.cpp
     trainer/data/csv.cpp
     trainer/data/csv_data.cpp
     trainer/data/curl.cpp
@@ -39,53 +30,39 @@ if(DTOOL_TRAINER)
     trainer/data/data_settings.cpp
     trainer/data/digits.cpp
     trainer/data/download.cpp
-    trainer/data/expand_path.cpp
     trainer/data/file_settings.cpp
     trainer/data/folder_lock.cpp
     trainer/data/gather_bytes.cpp
     trainer/data/idx.cpp
-    trainer/data/mnist.cpp
-    trainer/data/packed_file.cpp
     trainer/data/random_values.cpp
     trainer/data/sampler.cpp
     trainer/data/shared_values.cpp
-    trainer/data/transfer_progress.cpp
     trainer/launch/front_door.cpp
     trainer/launch/greeting.cpp
     trainer/launch/last_words.cpp
     trainer/launch/launch.cpp
     trainer/launch/libraries.cpp
-    trainer/launch/line_socket.cpp
     trainer/launch/network.cpp
     trainer/launch/requests.cpp
-    trainer/launch/run_token.cpp
     trainer/launch/visible_gpus.cpp
     trainer/launch/workers.cpp
     trainer/ranks/closed_listeners.cpp
     trainer/ranks/shared_memory.cpp
     trainer/ranks/store_server.cpp
-    trainer/report/append_file.cpp
     trainer/report/console.cpp
-    trainer/report/event_file.cpp
     trainer/report/metrics.cpp
-    trainer/report/progress_bar.cpp
     trainer/report/progress_log.cpp
     trainer/report/written_file.cpp
-    trainer/settings/algorithm.cpp
     trainer/settings/comm_options.cpp
     trainer/settings/command_line.cpp
     trainer/settings/endpoint.cpp
     trainer/settings/environment.cpp
     trainer/settings/experiment.cpp
-    trainer/settings/layers.cpp
     trainer/settings/model_settings.cpp
     trainer/settings/rollout_options.cpp
-    trainer/settings/schedule.cpp
     trainer/settings/schedule_settings.cpp
-    trainer/settings/settings_table.cpp
     trainer/settings/toml_reader.cpp
     trainer/settings/train_settings.cpp
-    trainer/settings/workload_settings.cpp
     trainer/training/checkpoint_folder.cpp
     trainer/training/checkpoint_writer.cpp
     trainer/training/safetensors.cpp
@@ -102,21 +79,15 @@ if(DTOOL_TRAINER)
   add_library(dtool_trainer_torch STATIC
     ${device}
     trainer/comm/comm.cpp
-    trainer/comm/comm_measure.cpp
     trainer/comm/comm_trial.cpp
     trainer/comm/gradient_sum.cpp
-    trainer/comm/library_transport.cpp
-    trainer/comm/linking.cpp
     trainer/comm/links.cpp
-    trainer/data/batch_loader.cpp
     trainer/data/data_set.cpp
-    trainer/data/machine_data.cpp
     trainer/data/provide_data.cpp
     trainer/model/loss.cpp
     trainer/model/model.cpp
     trainer/model/network.cpp
     trainer/model/script_model.cpp
-    trainer/model/sync_batch_norm.cpp
     trainer/ranks/process_group.cpp
     trainer/ranks/rendezvous.cpp
     trainer/ranks/request_exchange.cpp
@@ -127,13 +98,10 @@ if(DTOOL_TRAINER)
     trainer/training/data_parallel.cpp
     trainer/training/fused_update.cpp
     trainer/training/graphed_step.cpp
-    trainer/training/linked_average.cpp
     trainer/training/optimizer.cpp
     trainer/training/precision.cpp
-    trainer/training/resume.cpp
     trainer/training/snapshot.cpp
     trainer/training/training.cpp
-    trainer/training/workload.cpp
     trainer/worker.cpp)
   target_link_libraries(dtool_trainer_torch PUBLIC dtool_trainer dtool_libtorch)
   # The sums of an all-reduce.

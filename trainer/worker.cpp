@@ -27,10 +27,10 @@
 #include "trainer/ranks/uncaught.h"
 #include "trainer/settings/command_line.h"
 #include "trainer/settings/experiment.h"
-#include "trainer/settings/settings_table.h"
+#include "trainer/settings/toml_reader.h"
 #include "trainer/settings/usage_error.h"
 #include "trainer/training/checkpoint_writer.h"
-#include "trainer/training/workload.h"
+#include "trainer/training/training.h"
 
 namespace dtool::trainer {
 namespace {

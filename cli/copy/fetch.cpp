@@ -10,14 +10,12 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/action.h"
+#include "cli/console.h"
 #include "cli/copy/fetch_plan.h"
-#include "cli/failures.h"
-#include "cli/flag_values.h"
 #include "cli/host_options.h"
 #include "cli/host_output.h"
+#include "cli/options.h"
 #include "cli/record/recorded.h"
-#include "cli/terminal_text.h"
-#include "sync/fetched_folder.h"
 #include "sync/look.h"
 #include "sync/pull.h"
 

@@ -8,10 +8,10 @@
 #include <array>
 
 #include "cli/action.h"
-#include "cli/terminal_text.h"
+#include "cli/console.h"
 #include "ssh/host/strangers.h"
-#include "ssh/machine/home_folder.h"
-#include "sync/fetched_folder.h"
+#include "ssh/machine/files.h"
+#include "sync/pull.h"
 
 namespace dtool::cli {
 namespace {

@@ -5,15 +5,15 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/action.h"
-#include "cli/failures.h"
+#include "cli/console.h"
 #include "cli/host_options.h"
+#include "cli/host_output.h"
 #include "cli/hosts/check_facts.h"
 #include "cli/hosts/listener_trial.h"
 #include "cli/plan/code_tree.h"
-#include "cli/plan/listener.h"
+#include "cli/plan/flags.h"
 #include "cli/plan/plan.h"
 #include "cli/ready/check.h"
-#include "cli/terminal_text.h"
 
 namespace dtool::cli {
 namespace {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "cli/ready/program_lacks.h"
+#include "cli/ready/check.h"
 #include "ssh/wire/check.h"
 
 namespace dtool::cli {

@@ -5,11 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/action.h"
-#include "cli/failures.h"
-#include "cli/flag_values.h"
 #include "cli/host_options.h"
 #include "cli/host_output.h"
 #include "cli/large_texts.h"
+#include "cli/options.h"
 #include "cli/record/recorded.h"
 #include "ssh/host_error.h"
 

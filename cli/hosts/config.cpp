@@ -10,23 +10,19 @@
 #include <system_error>
 
 #include "cli/action.h"
-#include "cli/failures.h"
 #include "cli/host_options.h"
 #include "cli/host_output.h"
 #include "cli/kill/end_run.h"
 #include "cli/logs/follow.h"
 #include "cli/plan/program_words.h"
 #include "cli/ready/check.h"
-#include "cli/ready/program_lacks.h"
 #include "cli/ready/start_jobs.h"
-#include "cli/record/new_run.h"
 #include "cli/record/recorded.h"
 #include "killfiles/nearest.h"
-#include "ssh/host_request.h"
-#include "ssh/machine/home_folder.h"
-#include "ssh/machine/read_file.h"
+#include "ssh/machine/files.h"
 #include "ssh/number.h"
 #include "ssh/quote.h"
+#include "ssh/remote.h"
 #include "ssh/wire/check.h"
 
 namespace dtool::cli {

@@ -6,9 +6,9 @@
 #include <optional>
 
 #include "cli/action.h"
-#include "cli/failures.h"
+#include "cli/console.h"
 #include "cli/host_options.h"
-#include "cli/terminal_text.h"
+#include "cli/host_output.h"
 #include "ssh/fanout/kept_connections.h"
 
 namespace dtool::cli {

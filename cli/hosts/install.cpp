@@ -8,12 +8,12 @@
 #include <string_view>
 
 #include "cli/action.h"
-#include "cli/failures.h"
+#include "cli/console.h"
 #include "cli/host_options.h"
+#include "cli/host_output.h"
 #include "cli/plan/code_tree.h"
 #include "cli/ready/check.h"
-#include "cli/ready/supply.h"
-#include "cli/terminal_text.h"
+#include "cli/ready/tree_push.h"
 
 namespace dtool::cli {
 namespace {

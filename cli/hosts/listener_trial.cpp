@@ -6,9 +6,9 @@
 #include <optional>
 
 #include "cli/host_output.h"
-#include "ssh/host_request.h"
-#include "ssh/machine/random_hex.h"
-#include "ssh/wire/reach.h"
+#include "ssh/machine/encodings.h"
+#include "ssh/remote.h"
+#include "ssh/wire/check.h"
 
 namespace dtool::cli {
 namespace {

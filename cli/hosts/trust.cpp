@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/action.h"
-#include "cli/failures.h"
+#include "cli/console.h"
 #include "cli/host_options.h"
-#include "cli/terminal_text.h"
+#include "cli/host_output.h"
 #include "ssh/fanout/host_key_scan.h"
 
 namespace dtool::cli {

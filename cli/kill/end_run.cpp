@@ -9,11 +9,9 @@
 #include <system_error>
 
 #include "cli/host_output.h"
-#include "cli/record/new_run.h"
 #include "cli/record/recorded.h"
-#include "cli/record/remove_run.h"
 #include "killfiles/whole_file.h"
-#include "ssh/host_request.h"
+#include "ssh/remote.h"
 #include "ssh/screen_job.h"
 #include "ssh/wire/run.h"
 

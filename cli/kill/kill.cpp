@@ -8,16 +8,16 @@
 #include <optional>
 
 #include "cli/action.h"
-#include "cli/failures.h"
-#include "cli/flag_values.h"
+#include "cli/console.h"
 #include "cli/host_options.h"
+#include "cli/host_output.h"
 #include "cli/kill/end_run.h"
-#include "cli/record/record_files.h"
+#include "cli/options.h"
+#include "cli/record/record.h"
 #include "cli/record/recorded.h"
-#include "cli/terminal_text.h"
 #include "cli/watch/machine_status.h"
 #include "cli/watch/record_end.h"
-#include "cli/watch/run_states.h"
+#include "cli/watch/run_status.h"
 
 namespace dtool::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "cli/launchers/launcher.h"
-#include "cli/launchers/scheduler_text.h"
+#include "cli/launchers/scheduler.h"
 
 namespace dtool::cli {
 

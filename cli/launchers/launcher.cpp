@@ -7,11 +7,11 @@
 #include <cstddef>
 
 #include "cli/action.h"
-#include "cli/failures.h"
+#include "cli/console.h"
+#include "cli/host_output.h"
 #include "cli/launchers/all.h"
-#include "cli/plan/listener.h"
-#include "cli/terminal_text.h"
-#include "ssh/host_pattern.h"
+#include "cli/plan/flags.h"
+#include "ssh/host.h"
 
 namespace dtool::cli {
 

@@ -20,6 +20,7 @@
 #include "cli/ready/start_jobs.h"
 #include "cli/settings.h"
 #include "killfiles/killfile.h"
+#include "ssh/screen_job.h"
 
 namespace dtool::cli {
 
@@ -97,5 +98,19 @@ bool complete_from_hosts(Console& console, const RunFlags& flags, const Targets&
 
 /// Gives a machine the trainer that was found on a host.
 void take_trainer(const Checked& checked, MachinePlan& machine);
+
+// Parts shared by the launchers whose runs a session on each machine watches
+// (ssh/host/session/supervised_session.h).
+
+/// Whether machine 0 listens for the others: there are others, and their failures matter.
+bool has_coordinator(const RunPlan& plan);
+
+/// Sets where it listens.
+void place_coordinator(const std::vector<Checked>& checked, RunPlan& plan);
+
+/// A machine's job: the variables for environment.sh, then the scripts `parts` in order; with the
+/// experiment and, unless failures are left alone, the supervision.
+ssh::ScreenJob make_supervised_job(const RunPlan& plan, const MachinePlan& machine,
+                                   const std::vector<std::string_view>& parts);
 
 }  // namespace dtool::cli

@@ -1,26 +1,88 @@
 // SPDX-License-Identifier: MIT
 // `dtool attach`: shows the live session of one machine of a run in this terminal, or its log if
 // the session has no terminal of its own.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <termios.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
 
 #include "cli/action.h"
-#include "cli/failures.h"
-#include "cli/flag_values.h"
 #include "cli/host_options.h"
-#include "cli/logs/log_follow.h"
-#include "cli/logs/raw_terminal.h"
+#include "cli/host_output.h"
+#include "cli/logs/follow.h"
+#include "cli/options.h"
 #include "cli/record/recorded.h"
 #include "cli/watch/status_answer.h"
 #include "ssh/fanout/terminal_link.h"
-#include "ssh/host_request.h"
+#include "ssh/machine/interrupts.h"
 #include "ssh/quote.h"
+#include "ssh/remote.h"
 #include "ssh/wire/run.h"
 
 namespace dtool::cli {
+
+// Puts this process's terminal into raw mode for `dtool attach`, and restores it when destroyed.
+
+class RawTerminal {
+ public:
+  /// Throws UsageError if standard input and output are not a terminal.
+  RawTerminal();
+  ~RawTerminal();
+  RawTerminal(const RawTerminal&) = delete;
+  RawTerminal& operator=(const RawTerminal&) = delete;
+
+  /// The terminal for a program on a host.
+  ssh::Terminal terminal() const;
+
+ private:
+  termios before_{};
+  // Opened anew, so that their settings do not affect the shell's descriptors.
+  int in_ = -1;
+  int out_ = -1;
+};
+
+/// Throws UsageError if standard input and output are not a terminal.
+void require_terminal();
+
+void require_terminal() {
+  if (::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1) return;
+  throw UsageError("dtool attach needs a terminal for its input and output",
+                   "dtool logs shows what a machine prints");
+}
+
+RawTerminal::RawTerminal() {
+  require_terminal();
+  const char* name = ::ttyname(STDIN_FILENO);
+  constexpr int kFlags = O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+  in_ = ::open(name != nullptr ? name : "/dev/tty", O_RDWR | kFlags);
+  out_ = ::open(name != nullptr ? name : "/dev/tty", O_RDWR | kFlags);
+  if (in_ < 0 || out_ < 0 || ::tcgetattr(in_, &before_) != 0) {
+    ::close(in_);
+    ::close(out_);
+    throw UsageError("cannot open the terminal");
+  }
+  termios raw = before_;
+  ::cfmakeraw(&raw);
+  ssh::leave_terminal_with(in_, &before_, nullptr);
+  ::tcsetattr(in_, TCSADRAIN, &raw);
+}
+
+RawTerminal::~RawTerminal() {
+  ::tcsetattr(in_, TCSADRAIN, &before_);
+  ssh::leave_terminal_with(-1, nullptr, nullptr);
+  ::close(in_);
+  ::close(out_);
+}
+
+ssh::Terminal RawTerminal::terminal() const {
+  const char* type = std::getenv("TERM");
+  return {in_, out_, type != nullptr && *type != '\0' ? type : "xterm", {}};
+}
+
 namespace {
 
 host::StatusAnswer read_answer(const ssh::HostResult& result) {

@@ -12,15 +12,15 @@
 #include <stdexcept>
 
 #include "cli/action.h"
-#include "cli/failures.h"
-#include "cli/flag_values.h"
 #include "cli/host_options.h"
-#include "cli/logs/log_follow.h"
+#include "cli/host_output.h"
+#include "cli/logs/follow.h"
 #include "cli/logs/log_output.h"
 #include "cli/logs/since.h"
+#include "cli/options.h"
 #include "cli/record/recorded.h"
-#include "cli/watch/cause.h"
 #include "cli/watch/run_status.h"
+#include "cli/watch/status_answer.h"
 #include "ssh/host/answers/log_filter.h"
 
 namespace dtool::cli {

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "cli/action.h"
-#include "ssh/machine/home_folder.h"
+#include "ssh/machine/files.h"
 #include "ssh/quote.h"
 
 namespace dtool::cli {

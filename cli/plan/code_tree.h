@@ -30,7 +30,7 @@ void require_code_tree();
 
 /// What the flags say of the files to send.
 struct CodeChoice {
-  std::vector<std::string> excludes = {};  ///< patterns (sync/exclude.h)
+  std::vector<std::string> excludes = {};  ///< patterns (sync/tree.h)
   std::vector<std::string> includes = {};  ///< files and folders that are sent all the same
   std::string output_dir = {};             ///< is not sent
   std::vector<std::string> secrets = {};   ///< files that are not sent

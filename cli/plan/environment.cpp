@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "cli/action.h"
-#include "cli/flag_values.h"
+#include "cli/options.h"
 #include "cli/scripts.h"
 #include "ssh/quote.h"
 

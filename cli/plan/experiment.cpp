@@ -20,7 +20,7 @@
 
 #include "cli/action.h"
 #include "cli/command_line.h"
-#include "cli/terminal_text.h"
+#include "cli/console.h"
 #include "killfiles/nearest.h"
 #include "killfiles/strict_toml.h"
 #include "killfiles/whole_file.h"

@@ -3,11 +3,20 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
+#include <optional>
+#include <string_view>
 
-#include "cli/flag_values.h"
+#include "cli/action.h"
+#include "cli/host_output.h"
+#include "cli/options.h"
+#include "ssh/config/client_config.h"
+#include "ssh/host/network.h"
+#include "ssh/number.h"
 
 namespace dtool::cli {
+
 namespace {
 
 /// Names of launchers that dtool has in another place.
@@ -201,6 +210,139 @@ void apply_settings(const Settings& settings, RunFlags& flags) {
   flags.own_tree = !flags.in_place && (flags.own_tree || settings.own_tree.value_or(kUnlessTold));
   flags.typed_excludes = flags.excludes;
   flags.excludes.insert(flags.excludes.end(), settings.exclude.begin(), settings.exclude.end());
+}
+
+void add_program_flags(Options& command, ProgramFlags& flags) {
+  command.add_flag("--fill", flags.fill,
+                   "replace {rank}, {machine_id}, {listener} and the like in the program's words");
+  const auto rendezvous =
+      command
+          .add_option("--rendezvous", flags.rendezvous,
+                      "never: the program gets no RANK, MASTER_ADDR and the like (env)")
+          .type_name("env|never")
+          .one_of({"env", "never"});
+  command
+      .add_flag("--independent", flags.independent,
+                "each process is a job of its own: rank 0 of 1; a failure ends no other process")
+      .excludes(rendezvous);
+  command
+      .add_whole_number("--ends_with", flags.ends_with,
+                        "the run ends well when this machine's program does; the others' are ended")
+      .type_name("MACHINE");
+}
+
+std::optional<std::string_view> find_placeholder(const std::vector<std::string>& program) {
+  for (const std::string& word : program) {
+    for (const std::string_view each : kPlaceholders) {
+      if (word.find(each) != word.npos) return each;
+    }
+  }
+  return std::nullopt;
+}
+
+void take_program_flags(const ProgramFlags& flags, RunPlan& plan) {
+  const bool is_torchrun = plan.environment.torchrun != Torchrun::no;
+  const char* given = flags.fill                    ? "--fill"
+                      : flags.independent           ? "--independent"
+                      : flags.rendezvous == "never" ? "--rendezvous never"
+                                                    : nullptr;
+  if (given != nullptr && plan.program.empty())
+    throw UsageError(fmt::format("{} is about a program, and the bundled trainer runs", given),
+                     "a program and its words go after --");
+  if (is_torchrun && given != nullptr && !flags.fill)
+    throw UsageError(
+        fmt::format("{} does not go with --torchrun, which joins the processes", given),
+        "give one of them");
+  const auto has_word = [&plan](std::string_view placeholder) {
+    return std::ranges::any_of(plan.program, [&placeholder](const std::string& each) {
+      return each.find(placeholder) != each.npos;
+    });
+  };
+  if (flags.fill && is_torchrun && (has_word("{rank}") || has_word("{local_rank}")))
+    throw UsageError("torchrun gives the ranks, so --fill does not know {rank} and {local_rank}",
+                     "the program finds RANK and LOCAL_RANK among its variables");
+  plan.fill = flags.fill;
+  if (flags.rendezvous == "never") plan.rendezvous = "never";
+  if (flags.independent) {
+    if (plan.max_restarts > 0)
+      throw UsageError(
+          "--max_restarts starts the whole run again, and --independent leaves the "
+          "other processes alone",
+          "give one of them");
+    plan.rendezvous = "independent";
+    plan.on_failure = OnFailure::leave;
+  }
+  if (!flags.ends_with) return;
+  if (plan.launcher != "ssh")
+    throw UsageError(
+        fmt::format("--ends_with goes with --launcher ssh, and this run uses {}", plan.launcher));
+  if (plan.on_failure == OnFailure::leave)
+    throw UsageError(
+        "--ends_with ends the other machines' programs, and --independent and "
+        "--on_failure leave let them go on",
+        "give one of them");
+  if (*flags.ends_with >= static_cast<int>(plan.machines.size()))
+    throw UsageError(fmt::format("--ends_with {}: the run has no such machine", *flags.ends_with),
+                     plan.machines.size() == 1
+                         ? "its only machine has the id 0"
+                         : fmt::format("its machines are 0 to {}", plan.machines.size() - 1));
+  plan.ends_with = flags.ends_with;
+}
+
+namespace {
+
+/// The names that mean this host.
+bool is_called(const ssh::Host& host, const std::string& name, const ssh::ClientConfig& config) {
+  if (host.is_local) return is_loopback(name) || !host::interface_of(name).empty();
+  return name == host.name || name == config.resolve(host).address;
+}
+
+}  // namespace
+
+bool is_loopback(const std::string& name) {
+  return name.starts_with("127.") || name == "localhost" || name == "local" || name == "::1";
+}
+
+ListenerAddress parse_listener(const std::string& text, const Targets& targets) {
+  const std::size_t colon = text.rfind(':');
+  const auto port =
+      colon == text.npos ? std::nullopt : ssh::read_port(std::string_view(text).substr(colon + 1));
+  if (!port || colon == 0) {
+    throw UsageError(fmt::format("--distributed_ip_and_port wants IP:PORT or auto, not {}", text),
+                     "the port is a number from 1 to 65535");
+  }
+  std::string address = text.substr(0, colon);
+  if (address.starts_with('[') && address.ends_with(']'))
+    address = address.substr(1, address.size() - 2);
+  const auto config =
+      ssh::ClientConfig::read(targets.connect.config_file, targets.connect.settings);
+  for (std::size_t i = 0; i < targets.hosts.size(); ++i) {
+    if (!is_called(targets.hosts[i], address, config)) continue;
+    if (i == 0) return {address, *port};
+    throw UsageError(fmt::format("--distributed_ip_and_port: {} is machine {}, but rank 0 listens "
+                                 "on the first machine, {}",
+                                 address, i, ssh::to_string(targets.hosts.front())),
+                     fmt::format("name {} first in --runs_on", address));
+  }
+  throw UsageError(fmt::format("--distributed_ip_and_port: {} is not one of the hosts {}", address,
+                               fold_hosts(targets.hosts)),
+                   "rank 0 listens on the first of them; auto takes that one and a free port");
+}
+
+std::string peer_of(const Targets& targets) {
+  const auto peer = std::ranges::find(targets.hosts, false, &ssh::Host::is_local);
+  if (peer == targets.hosts.begin() || peer == targets.hosts.end()) return {};
+  return ssh::ClientConfig::read(targets.connect.config_file, targets.connect.settings)
+      .resolve(*peer)
+      .address;
+}
+
+int parse_processes(const std::string& text) {
+  const auto number = ssh::read_number<int>(text);
+  if (!number || *number < 1 || *number > kMostProcesses)
+    throw UsageError(fmt::format("--nproc_per_node wants a number from 1 to {} or auto, not {}",
+                                 kMostProcesses, text));
+  return *number;
 }
 
 }  // namespace dtool::cli

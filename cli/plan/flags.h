@@ -2,17 +2,46 @@
 // The flags of `dtool run`, and the settings behind them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/host_options.h"
 #include "cli/plan/environment.h"
-#include "cli/plan/program_flags.h"
+#include "cli/plan/plan.h"
 #include "cli/settings.h"
 
 namespace dtool::cli {
+
+// The flags of `dtool run` about its program: what the processes are told of each other, which of
+// the program's words are filled in, and which machine ends the run.
+
+class Options;
+
+/// The words that --fill replaces in a program's words.
+inline constexpr std::array<std::string_view, 11> kPlaceholders = {
+    "{rank}", "{local_rank}", "{world_size}", "{machine_id}", "{machines}", "{listener}",
+    "{ip}",   "{port}",       "{seed}",       "{output_dir}", "{run_id}"};
+
+/// The flags as typed.
+struct ProgramFlags {
+  bool fill = false;
+  std::string rendezvous;
+  bool independent = false;
+  std::optional<int> ends_with;  ///< the id of a machine
+};
+
+void add_program_flags(Options& command, ProgramFlags& flags);
+
+/// Takes them into a plan that has its launcher, machines, program and environment. Throws
+/// UsageError if they do not fit these, or each other.
+void take_program_flags(const ProgramFlags& flags, RunPlan& plan);
+
+/// The first placeholder in the program's words.
+std::optional<std::string_view> find_placeholder(const std::vector<std::string>& program);
 
 class Options;
 
@@ -77,5 +106,26 @@ void add_rerun_flags(Options& command, RunFlags& flags, const std::vector<std::s
 
 /// Fills flags that were not given from the settings, else with the defaults.
 void apply_settings(const Settings& settings, RunFlags& flags);
+
+// Numbers and addresses of a run that a user types: where rank 0 listens, processes per machine.
+
+struct ListenerAddress {
+  std::string address;
+  std::uint16_t port = 0;
+};
+
+/// `--distributed_ip_and_port IP:PORT` ([v6]:PORT). The host must be the first target, which runs
+/// rank 0: its name, or its address in the SSH configuration. Throws UsageError.
+ListenerAddress parse_listener(const std::string& text, const Targets& targets);
+
+/// Whether the name or address can only mean the machine on which it is used.
+bool is_loopback(const std::string& name);
+
+/// If the first target is this machine: the name or address, by the SSH configuration, of the first
+/// that is another. The way there tells this machine's own address for the others. Else empty.
+std::string peer_of(const Targets& targets);
+
+/// `--nproc_per_node N`. Throws UsageError.
+int parse_processes(const std::string& text);
 
 }  // namespace dtool::cli

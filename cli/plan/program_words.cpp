@@ -15,12 +15,12 @@
 #include "cli/action.h"
 #include "cli/assignments.h"
 #include "cli/command_line.h"
-#include "cli/flag_values.h"
+#include "cli/options.h"
 #include "cli/plan/code_tree.h"
 #include "killfiles/nearest.h"
 #include "ssh/host/child.h"
 #include "ssh/quote.h"
-#include "sync/exclude.h"
+#include "sync/tree.h"
 
 namespace dtool::cli {
 namespace {

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "cli/plot/panel.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
 namespace dtool::cli {
+
 namespace {
 
 /// The smallest and the largest of some numbers.
@@ -127,6 +131,130 @@ PanelCurve thinned(const PanelCurve& curve, std::size_t columns) {
     first = i;
   }
   return thin;
+}
+
+namespace {
+
+/// Room for what arithmetic with doubles loses.
+constexpr double kSlack = 1e-9;
+
+int power_of(double value) {
+  return static_cast<int>(std::floor(std::log10(value) + kSlack));
+}
+
+/// `2.50e-04` as `2.50e-4`.
+std::string scientific(double value, int decimals) {
+  std::string text = fmt::format("{:.{}e}", value, decimals);
+  std::size_t at = text.find('e') + 1;
+  if (text[at] == '+') text.erase(at, 1);
+  if (text[at] == '-') ++at;
+  while (text[at] == '0' && at + 1 < text.size()) text.erase(at, 1);
+  return text;
+}
+
+/// `value` told apart from its neighbours, `step` away; `most` is the largest on the axis.
+std::string label_of(double value, double step, double most) {
+  if (std::abs(value) < step * kSlack) return "0";
+  constexpr std::array kUnits = {"", "k", "M", "G", "T"};
+  const int unit = most < 1e4 ? 0 : power_of(most) / 3;
+  const double scale = std::pow(1000.0, unit);
+  const int decimals = std::max(0, -power_of(step / scale));
+  constexpr int kMostDecimals = 4;  // longer ones are read more easily as 2e-5
+  if (unit >= static_cast<int>(kUnits.size()) || decimals > kMostDecimals)
+    return scientific(value, std::max(0, power_of(std::abs(value)) - power_of(step)));
+  return fmt::format("{:.{}f}{}", value / scale, decimals, kUnits[static_cast<std::size_t>(unit)]);
+}
+
+std::vector<Tick> linear_ticks(double low, double high, double step) {
+  std::vector<Tick> ticks;
+  const double slack = (high - low) * kSlack;
+  const double most = std::max(std::abs(low), std::abs(high));
+  for (double n = std::ceil((low - slack) / step); n * step <= high + slack; ++n)
+    ticks.push_back({n * step, label_of(n * step, step, most)});
+  return ticks;
+}
+
+/// The finest of the steps 1, 2 and 5 times a power of ten that gives no more ticks than wanted.
+std::vector<Tick> linear_ticks(double low, double high, std::size_t most) {
+  const int power = power_of((high - low) / static_cast<double>(most)) - 1;
+  std::vector<Tick> coarser;
+  for (int i = 9; i >= 0; --i) {
+    const double step =
+        std::array{1.0, 2.0, 5.0}[static_cast<std::size_t>(i % 3)] * std::pow(10.0, power + i / 3);
+    std::vector<Tick> ticks = linear_ticks(low, high, step);
+    if (ticks.size() > most && coarser.size() >= 2) break;
+    coarser = std::move(ticks);
+    if (coarser.size() > most) break;
+  }
+  return coarser;
+}
+
+/// 1 times powers of ten, every `stride`-th.
+std::vector<Tick> decades(double low, double high, int stride) {
+  std::vector<Tick> ticks;
+  for (int power = power_of(low) - 1; power <= power_of(high) + 1; ++power) {
+    const double at = std::pow(10.0, power);
+    if (at < low * (1 - kSlack) || at > high * (1 + kSlack) || power % stride != 0) continue;
+    ticks.push_back({at, label_of(at, at, at)});
+  }
+  return ticks;
+}
+
+/// 1, 2 and 5 times powers of ten.
+std::vector<Tick> within_decades(double low, double high) {
+  std::vector<Tick> ticks;
+  for (int power = power_of(low) - 1; power <= power_of(high) + 1; ++power) {
+    for (const double digit : {1.0, 2.0, 5.0}) {
+      const double at = digit * std::pow(10.0, power);
+      if (at < low * (1 - kSlack) || at > high * (1 + kSlack)) continue;
+      ticks.push_back({at, label_of(at, at, at)});
+    }
+  }
+  return ticks;
+}
+
+std::vector<Tick> log_ticks(double low, double high, std::size_t most) {
+  std::vector<Tick> fine = within_decades(low, high);
+  if (fine.size() < 2) return linear_ticks(low, high, most);
+  if (fine.size() <= most) return fine;
+  for (int stride = 1;; ++stride) {
+    std::vector<Tick> ticks = decades(low, high, stride);
+    if (ticks.size() < 2) return stride == 1 ? fine : decades(low, high, stride - 1);
+    if (ticks.size() <= most) return ticks;
+  }
+}
+
+}  // namespace
+
+double Axis::place(double value) const {
+  if (scale == Scale::linear) return (value - low) / (high - low);
+  return std::log(value / low) / std::log(high / low);
+}
+
+void widen(double& low, double& high, Scale scale, double part) {
+  if (scale == Scale::log) {
+    const double factor = std::pow(high / low, part);
+    low /= factor;
+    high *= factor;
+  } else {
+    const double distance = (high - low) * part;
+    low -= distance;
+    high += distance;
+  }
+}
+
+Axis make_axis(double low, double high, Scale scale, std::size_t most_ticks) {
+  // A constant, or all but one: numbers beside it could not be told apart.
+  const double size = std::max(std::abs(low), std::abs(high));
+  if (high - low <= size * kSlack) {
+    const double around = size > 0 ? size / 10 : 1;
+    low -= around;
+    high += around;
+  }
+  Axis axis{scale, low, high, {}};
+  const std::size_t most = std::max<std::size_t>(most_ticks, 2);
+  axis.ticks = scale == Scale::log ? log_ticks(low, high, most) : linear_ticks(low, high, most);
+  return axis;
 }
 
 }  // namespace dtool::cli

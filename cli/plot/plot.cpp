@@ -10,15 +10,14 @@
 #include <system_error>
 
 #include "cli/action.h"
-#include "cli/failures.h"
-#include "cli/flag_values.h"
+#include "cli/console.h"
 #include "cli/host_options.h"
+#include "cli/host_output.h"
+#include "cli/options.h"
 #include "cli/plot/chart.h"
 #include "cli/plot/picture.h"
 #include "cli/plot/plot_sources.h"
-#include "cli/plot/terminal_chart.h"
 #include "cli/record/recorded.h"
-#include "cli/terminal_text.h"
 #include "killfiles/nearest.h"
 #include "ssh/number.h"
 

@@ -13,15 +13,13 @@
 #include <utility>
 
 #include "cli/host_output.h"
-#include "cli/plan/listener.h"
-#include "cli/ready/environment_lacks.h"
-#include "cli/ready/program_lacks.h"
+#include "cli/plan/flags.h"
 #include "cli/scripts.h"
 #include "killfiles/killfile.h"
 #include "killfiles/version.h"
-#include "ssh/host/answers/pytorch.h"
-#include "ssh/host_request.h"
+#include "ssh/host/answers/trainers.h"
 #include "ssh/quote.h"
+#include "ssh/remote.h"
 #include "ssh/script.h"
 #include "ssh/wire/words.h"
 

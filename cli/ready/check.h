@@ -6,12 +6,13 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/console.h"
 #include "cli/plan/environment.h"
 #include "cli/ready/trainer_bundle.h"
-#include "killfiles/host_identity.h"
+#include "killfiles/killfile.h"
 #include "ssh/remote.h"
 #include "ssh/script.h"
 #include "ssh/wire/check.h"
@@ -108,5 +109,30 @@ std::vector<ssh::Host> cut_off(const std::string& address, const std::vector<Che
 /// Who the host is: its own words (ssh/host/identity.h) and the key of its server; unknown if it
 /// did not say.
 killfiles::HostIdentity identity_of(const std::string& line, const ssh::HostResult& result);
+
+// What hosts lack for a run's environment, from the answers of scripts/ready.sh.
+
+/// Modules, an environment, an image or an engine that is missing or does not work, each with a
+/// hint at how to mend it; `needs` says whether a run will send some of it.
+/// Variables of the log-in, `NAME=VALUE`, that do not count beside the environment that was named.
+std::vector<std::string> left_out_variables(const ssh::Answers& answers);
+
+std::vector<Lack> environment_lacks(const ssh::Answers& answers, std::string_view package_manager,
+                                    const Needs& needs = {});
+
+/// Why a login host could not look into the container that its nodes will enter; empty: it could,
+/// or there is none.
+std::string unseen_container(const ssh::Answers& answers);
+
+// What hosts lack of the programs that dtool's scripts use, and a command that installs them.
+
+/// Programs that are missing or do not work, and a home folder in which no file can be locked; each
+/// with a hint at how to mend it.
+std::vector<Lack> program_lacks(const host::ProgramLacks& lacks);
+
+/// A hint: the `dtool command` that makes the host's own package manager install `programs`.
+/// Programs that dtool does not use are left out; if none remains, the hint is empty.
+std::string install_hint(std::string_view package_manager,
+                         const std::vector<std::string>& programs);
 
 }  // namespace dtool::cli

@@ -10,16 +10,15 @@
 #include <system_error>
 
 #include "cli/action.h"
+#include "cli/console.h"
 #include "cli/ready/trainer_bundle.h"
 #include "cli/scripts.h"
-#include "cli/terminal_text.h"
 #include "killfiles/whole_file.h"
 #include "ssh/host/answers/python_environment.h"
 #include "ssh/host/files.h"
+#include "ssh/machine/encodings.h"
 #include "ssh/machine/interrupts.h"
-#include "ssh/machine/random_hex.h"
 #include "ssh/machine/run_to_end.h"
-#include "ssh/machine/sha256.h"
 #include "ssh/wire/check.h"
 
 namespace dtool::cli {

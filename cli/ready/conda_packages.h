@@ -8,7 +8,6 @@
 #include <string>
 
 #include "cli/console.h"
-#include "cli/ready/package_store.h"
 #include "cli/ready/python_packages.h"
 
 namespace dtool::cli {

@@ -11,16 +11,15 @@
 #include <set>
 #include <utility>
 
-#include "cli/failures.h"
+#include "cli/console.h"
 #include "cli/host_output.h"
 #include "cli/ready/conda_packages.h"
 #include "cli/ready/python_packages.h"
 #include "cli/ready/trainer_bundle.h"
 #include "cli/ready/tree_push.h"
-#include "cli/terminal_text.h"
 #include "killfiles/whole_file.h"
 #include "ssh/host/answers/python_environment.h"
-#include "ssh/host_request.h"
+#include "ssh/remote.h"
 #include "ssh/wire/check.h"
 #include "ssh/wire/protocol.h"
 #include "ssh/wire/words.h"

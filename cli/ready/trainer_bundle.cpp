@@ -14,16 +14,12 @@
 #include <string_view>
 
 #include "killfiles/whole_file.h"
-#include "ssh/host/answers/pytorch.h"
 #include "ssh/host/answers/trainers.h"
 #include "ssh/host/files.h"
-#include "ssh/machine/file_stamp.h"
-#include "ssh/machine/home_folder.h"
+#include "ssh/machine/encodings.h"
+#include "ssh/machine/files.h"
 #include "ssh/machine/interrupts.h"
-#include "ssh/machine/random_hex.h"
-#include "ssh/machine/read_pieces.h"
 #include "ssh/machine/run_to_end.h"
-#include "ssh/machine/sha256.h"
 #include "ssh/wire/words.h"
 
 namespace dtool::cli {

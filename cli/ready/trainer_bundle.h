@@ -22,7 +22,7 @@ struct TrainerBundle {
   struct Part {
     std::string name;              ///< in the bundle: `lib/libc10.so.1.13`
     std::filesystem::path source;  ///< on this machine
-    std::string stamp;             ///< of the source (ssh/machine/file_stamp.h)
+    std::string stamp;             ///< of the source (ssh/machine/files.h)
   };
   /// A PyTorch from which a host takes the libraries that are no parts.
   struct UsedPyTorch {

@@ -2,19 +2,21 @@
 #include "cli/record/record.h"
 
 #include <fmt/format.h>
+#include <zstd.h>
 
 #include <algorithm>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
+#include <vector>
 
-#include "cli/record/packed_text.h"
-#include "killfiles/toml_bytes.h"
+#include "killfiles/strict_toml.h"
 #include "killfiles/whole_file.h"
-#include "ssh/machine/base64.h"
-#include "ssh/machine/home_folder.h"
+#include "ssh/machine/encodings.h"
+#include "ssh/machine/files.h"
 
 namespace dtool::cli {
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -283,6 +285,101 @@ RunRecord record_of(const killfiles::Killfile& killfile) {
     record.machines.front().processes = killfile.nproc_per_node;
   }
   return record;
+}
+
+namespace {
+
+constexpr int kLevel = 9;  // a diff of 1 MiB takes 30 ms
+
+}  // namespace
+
+std::string pack(std::string_view text) {
+  std::string bytes(::ZSTD_compressBound(text.size()), '\0');
+  const std::size_t size =
+      ::ZSTD_compress(bytes.data(), bytes.size(), text.data(), text.size(), kLevel);
+  if (::ZSTD_isError(size) != 0)
+    throw std::runtime_error(fmt::format("zstd: {}", ::ZSTD_getErrorName(size)));
+  bytes.resize(size);
+  return bytes;
+}
+
+std::optional<std::string> unpack(std::string_view bytes, std::size_t most) {
+  const auto size = ::ZSTD_getFrameContentSize(bytes.data(), bytes.size());
+  if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN || size > most)
+    return std::nullopt;
+  std::string text(size, '\0');
+  const std::size_t read = ::ZSTD_decompress(text.data(), text.size(), bytes.data(), bytes.size());
+  if (::ZSTD_isError(read) != 0 || read != text.size()) return std::nullopt;
+  return text;
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostListing = 1U << 30U;
+constexpr std::size_t kKept = 1000;
+
+fs::path listing_path(const std::string& run_id) {
+  return record_folder() / (run_id + ".listing");
+}
+
+void delete_oldest() {
+  std::vector<std::pair<fs::file_time_type, fs::path>> files;
+  std::error_code fault;
+  for (const auto& each : fs::directory_iterator(record_folder(), fault)) {
+    if (each.path().extension() == ".json") files.emplace_back(each.last_write_time(fault), each);
+  }
+  if (files.size() <= kKept) return;
+  std::ranges::sort(files);
+  files.resize(files.size() - kKept);
+  for (const auto& [time, file] : files) {
+    fs::remove(file, fault);
+    fs::remove(fs::path(file).replace_extension(".listing"), fault);
+  }
+}
+
+}  // namespace
+
+fs::path record_folder() {
+  return ssh::home_folder() / ".dtool" / "records";
+}
+
+fs::path record_path(const std::string& run_id) {
+  return record_folder() / (run_id + ".json");
+}
+
+void write_record(const RunRecord& record) {
+  killfiles::write_whole(record_path(record.run_id), to_text(record));
+  delete_oldest();
+}
+
+std::optional<RunRecord> find_record(const std::string& run_id) {
+  const fs::path file = record_path(run_id);
+  try {
+    return parse_record(killfiles::read_whole(file), file.string());
+  } catch (const std::system_error& error) {
+    if (error.code() == std::errc::no_such_file_or_directory) return std::nullopt;
+    throw;
+  }
+}
+
+void forget_record(const std::string& run_id) {
+  std::error_code fault;
+  fs::remove(record_path(run_id), fault);
+  fs::remove(listing_path(run_id), fault);
+}
+
+void write_listing(const std::string& run_id, std::string_view text) {
+  killfiles::write_whole(listing_path(run_id), pack(text));
+}
+
+std::optional<std::string> read_listing(const std::string& run_id) {
+  try {
+    return unpack(killfiles::read_whole(listing_path(run_id)), kMostListing);
+  } catch (const std::system_error&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace dtool::cli

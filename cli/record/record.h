@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -13,7 +14,6 @@
 #include <string_view>
 #include <vector>
 
-#include "killfiles/host_identity.h"
 #include "killfiles/killfile.h"
 
 namespace dtool::cli {
@@ -112,5 +112,32 @@ nlohmann::json to_json(const RunRecord& record);
 
 /// The parts that a killfile has, too.
 RunRecord record_of(const killfiles::Killfile& killfile);
+
+// Text that is kept small: compressed by zstd.
+
+std::string pack(std::string_view text);
+/// Nothing if the bytes are damaged, or hold more than `most` bytes.
+std::optional<std::string> unpack(std::string_view bytes, std::size_t most);
+
+// The files of records: ~/.dtool/records/RUN.json is the record, and RUN.listing the list of the
+// files of the code that was sent.
+
+std::filesystem::path record_folder();
+std::filesystem::path record_path(const std::string& run_id);
+
+/// Writes it durably (temporary file, fsync, rename), and deletes all but the newest 1,000. Throws
+/// std::system_error.
+void write_record(const RunRecord& record);
+
+/// Nothing if there is none. Throws std::runtime_error if it cannot be read.
+std::optional<RunRecord> find_record(const std::string& run_id);
+
+/// Deletes it and its listing, since nothing was started.
+void forget_record(const std::string& run_id);
+
+/// Keeps the text of the code's listing (sync/listing.h), compressed. Throws std::system_error.
+void write_listing(const std::string& run_id, std::string_view text);
+/// Nothing if none was kept, or if it is damaged.
+std::optional<std::string> read_listing(const std::string& run_id);
 
 }  // namespace dtool::cli

@@ -1,18 +1,35 @@
 // SPDX-License-Identifier: MIT
 #include "cli/record/recorded.h"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <pwd.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cassert>
+#include <cctype>
+#include <chrono>
+#include <ctime>
+#include <exception>
 #include <map>
 #include <optional>
+#include <set>
 #include <stdexcept>
+#include <string>
+#include <string_view>
 #include <system_error>
+#include <vector>
 
-#include "cli/record/record_files.h"
-#include "cli/terminal_text.h"
-#include "ssh/machine/home_folder.h"
-#include "ssh/notice.h"
+#include "cli/console.h"
+#include "cli/host_output.h"
+#include "cli/record/record.h"
+#include "ssh/machine/encodings.h"
+#include "ssh/machine/files.h"
+#include "ssh/printable.h"
+#include "ssh/remote.h"
+#include "ssh/wire/tree.h"
 
 namespace dtool::cli {
 
@@ -142,6 +159,140 @@ std::string stranger_at(const killfiles::Machine& machine, const std::string& ho
   if (compare(machine.identity, found) != killfiles::Likeness::another) return "";
   return fmt::format("another host answers to this name, {}; the run was started on {}",
                      describe(found), describe(machine.identity));
+}
+
+namespace {
+
+/// Hosts whose folders differ in nothing but the machine's number.
+struct KeptIn {
+  std::vector<ssh::Host> hosts = {};
+  std::set<std::string> folders = {};
+
+  void add(const ssh::Host& host, const std::string& folder) {
+    hosts.push_back(host);
+    folders.insert(folder);
+  }
+};
+
+/// `…/machine*.written` of `…/machine3.written`.
+std::string for_all_machines(const std::string& folder) {
+  constexpr std::string_view kMachine = "/machine";
+  const std::size_t at = folder.rfind(kMachine);
+  if (at == folder.npos) return folder;
+  const std::size_t number = at + kMachine.size();
+  const std::size_t end = folder.find_first_not_of("0123456789", number);
+  if (end == number) return folder;
+  return folder.substr(0, number) + "*" + (end == folder.npos ? "" : folder.substr(end));
+}
+
+}  // namespace
+
+std::size_t remove_on_hosts(Console& console, ssh::Remote& remote,
+                            const killfiles::Killfile& killfile, What what) {
+  assert(killfiles::is_run_id(killfile.run_id));  // it names the folder that is deleted
+  std::vector<ssh::Task> tasks;
+  for (const HostMachines& each : machines_by_host(remote.hosts(), killfile)) {
+    const bool was_begun = !killfile.machines[each.machines.front()].state_folder.empty();
+    if (!was_begun) continue;
+    tasks.push_back(
+        {each.host, ssh::ask_host(host::RemoveRequest{killfile.run_id, what == What::all})});
+  }
+  ssh::Events nobody;
+  ssh::RunOptions options;
+  options.timeout = std::chrono::minutes(5);  // a large tree on a slow disk
+  std::size_t trees = 0;
+  std::map<std::string, std::vector<ssh::Host>> left;
+  std::map<std::string, KeptIn> kept;
+  for (ssh::HostResult& result : remote.run(std::move(tasks), nobody, options)) {
+    std::string fault = result.error;
+    try {
+      if (result.failure == ssh::Failure::none) {
+        const auto reply = ssh::read_reply<host::RemoveReply>(result);
+        if (reply.had_tree) ++trees;
+        if (!reply.kept.empty()) kept[for_all_machines(reply.kept)].add(result.host, reply.kept);
+        continue;
+      }
+    } catch (const host::BadMessage& error) {
+      fault = error.what();
+    }
+    left[fault].push_back(result.host);
+  }
+  for (const auto& [fault, hosts] : left)
+    console.note(fmt::format("{}: {} of the run is left: {}", fold_hosts(hosts),
+                             killfiles::run_folder(killfile.run_id), without_controls(fault)));
+  for (const auto& [pattern, each] : kept)
+    console.note(fmt::format(
+        "{}: what the run wrote into its copy of the code is kept in {}", fold_hosts(each.hosts),
+        without_controls(each.folders.size() == 1 ? *each.folders.begin() : pattern)));
+  return trees;
+}
+
+namespace {
+
+std::tm utc() {
+  return fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now()));
+}
+
+std::string user_and_host() {
+  std::array<char, 256> host{};
+  ::gethostname(host.data(), host.size() - 1);
+  const passwd* entry = ::getpwuid(::getuid());
+  return fmt::format("{}@{}", entry != nullptr ? entry->pw_name : "?", host.data());
+}
+
+}  // namespace
+
+std::string make_run_id(const std::string& name) {
+  std::string safe;
+  for (const char each : name) {
+    const bool is_harmless =
+        std::isalnum(static_cast<unsigned char>(each)) != 0 || each == '-' || each == '.';
+    safe += is_harmless ? each : '_';
+  }
+  constexpr std::size_t kLongest =
+      40;  // a screen session's name has a limit, and the id stands in it
+  safe = safe.substr(0, kLongest);
+  const std::size_t begin = safe.find_first_not_of("._-");
+  safe = begin == safe.npos ? "run" : safe.substr(begin);
+  return fmt::format("{}_{:%Y%m%d-%H%M%S}-{}", safe, utc(), ssh::random_hex(3));
+}
+
+std::string utc_now() {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", utc());
+}
+
+killfiles::Killfile new_killfile(const std::string& run_id,
+                                 const std::vector<std::string>& command_line) {
+  killfiles::Killfile killfile;
+  killfile.run_id = run_id;
+  killfile.created = utc_now();
+  killfile.launcher = user_and_host();
+  killfile.command_line = command_line;
+  return killfile;
+}
+
+void discard_run_folders(ssh::Remote& remote, const std::string& run_id) {
+  if (remote.interrupted()) return;
+  std::vector<ssh::Task> tasks;
+  for (std::size_t i = 0; i < remote.hosts().size(); ++i)
+    tasks.push_back({i, ssh::ask_host(host::RemoveRequest{run_id})});
+  ssh::Events nobody;
+  ssh::RunOptions options;
+  options.timeout = std::chrono::seconds(30);  // a host that did not answer before may not now
+  remote.run(std::move(tasks), nobody, options);
+}
+
+std::optional<killfiles::Killfile> write_or_discard(
+    Console& console, ssh::Remote& remote, const std::string& run_id,
+    const std::function<killfiles::Killfile()>& write) {
+  try {
+    return write();
+  } catch (const std::exception& error) {
+    console.fail(error);
+    discard_run_folders(remote, run_id);
+    console.note("nothing was started, since it could not be recorded");
+    return std::nullopt;
+  }
 }
 
 }  // namespace dtool::cli

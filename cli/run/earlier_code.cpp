@@ -12,9 +12,9 @@
 #include <unordered_map>
 #include <utility>
 
+#include "cli/console.h"
 #include "cli/host_output.h"
-#include "cli/record/record_files.h"
-#include "cli/terminal_text.h"
+#include "cli/record/record.h"
 #include "ssh/host_error.h"
 #include "sync/contents.h"
 #include "sync/look.h"

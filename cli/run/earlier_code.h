@@ -13,7 +13,7 @@
 #include "cli/console.h"
 #include "cli/plan/flags.h"
 #include "cli/record/record.h"
-#include "cli/run/brought_folder.h"
+#include "cli/run/earlier_outputs.h"
 #include "ssh/fanout/fleet.h"
 #include "ssh/remote.h"
 #include "sync/listing.h"

@@ -13,7 +13,7 @@
 
 #include "cli/host_output.h"
 #include "cli/ready/tree_push.h"
-#include "cli/run/brought_folder.h"
+#include "ssh/machine/files.h"
 #include "ssh/quote.h"
 #include "ssh/script.h"
 #include "sync/look.h"
@@ -21,6 +21,7 @@
 #include "sync/tree.h"
 
 namespace dtool::cli {
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -271,6 +272,36 @@ bool EarlierOutputs::put_into_place(ssh::Remote& remote, RunReport& report) {
   }
   if (!remote.interrupted()) remote.run(tasks_at_places(remote, kRemove), nobody, options);
   return false;
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path all() {
+  return ssh::home_folder() / ".dtool" / "brought";
+}
+
+/// Those of a dtool that was killed.
+void remove_forgotten() {
+  std::error_code ignored;
+  for (const auto& each : fs::directory_iterator(all(), ignored)) {
+    if (each.last_write_time(ignored) < fs::file_time_type::clock::now() - std::chrono::days(2))
+      fs::remove_all(each.path(), ignored);
+  }
+}
+
+}  // namespace
+
+BroughtFolder::BroughtFolder(const std::string& name) : path_(all() / name) {
+  remove_forgotten();
+  fs::create_directories(path_);
+  fs::permissions(all(), fs::perms::owner_all);
+}
+
+BroughtFolder::~BroughtFolder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
 }
 
 }  // namespace dtool::cli

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "cli/console.h"
@@ -63,6 +64,25 @@ class EarlierOutputs {
   OutputsOf outputs_of_;
   std::vector<EarlierPart> parts_;
   std::unique_ptr<ssh::Remote> remote_;  ///< a host for each part
+};
+
+// A private folder of this machine, below `~/.dtool/brought`, for what a new run takes from the
+// hosts of an earlier one on its way to other hosts.
+
+/// It goes with everything in it.
+class BroughtFolder {
+ public:
+  /// Makes it, and deletes those that a killed dtool left days ago. Throws
+  /// std::filesystem::filesystem_error.
+  explicit BroughtFolder(const std::string& name);
+  ~BroughtFolder();
+  BroughtFolder(const BroughtFolder&) = delete;
+  BroughtFolder& operator=(const BroughtFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
 };
 
 }  // namespace dtool::cli

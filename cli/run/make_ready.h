@@ -6,9 +6,12 @@
 #include <vector>
 
 #include "cli/console.h"
-#include "cli/copy/data.h"
+#include "cli/copy/copy_to_hosts.h"
 #include "cli/host_options.h"
-#include "cli/run/pending_run.h"
+#include "cli/plan/plan.h"
+#include "cli/ready/check.h"
+#include "cli/record/record.h"
+#include "cli/run/make_plan.h"
 #include "cli/run/report.h"
 #include "ssh/remote.h"
 
@@ -24,5 +27,11 @@ void require_experiment(const PendingRun& run, Console& console);
 /// then they are discarded.
 bool make_ready(PendingRun& run, RunReport& report, Console& console, ssh::Remote& remote,
                 const Targets& targets, std::vector<RunData>& data);
+
+// What a run's record takes from its plan and from the check of the hosts.
+
+/// Fills in all but the code, the time and the command line. `checked`: the hosts' answers; a
+/// machine whose host was not asked has no hardware.
+void record_plan(const RunPlan& plan, const std::vector<Checked>& checked, RunRecord& record);
 
 }  // namespace dtool::cli

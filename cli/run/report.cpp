@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "cli/failures.h"
+#include "cli/host_output.h"
 #include "cli/record/recorded.h"
 #include "ssh/quote.h"
 

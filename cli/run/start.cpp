@@ -9,17 +9,16 @@
 #include <filesystem>
 
 #include "cli/action.h"
-#include "cli/failures.h"
 #include "cli/host_options.h"
+#include "cli/host_output.h"
 #include "cli/kill/end_run.h"
 #include "cli/logs/follow.h"
 #include "cli/plan/program_words.h"
-#include "cli/plot/terminal_chart.h"
-#include "cli/record/new_run.h"
-#include "cli/record/record_files.h"
+#include "cli/plot/chart.h"
+#include "cli/record/record.h"
 #include "cli/record/recorded.h"
-#include "cli/watch/cause.h"
 #include "cli/watch/record_end.h"
+#include "cli/watch/status_answer.h"
 #include "ssh/screen_job.h"
 
 namespace dtool::cli {

@@ -25,9 +25,9 @@
 #include "cli/shell/man_page.h"
 #include "killfiles/version.h"
 #include "ssh/fanout/fleet.h"
-#include "ssh/machine/home_folder.h"
+#include "ssh/machine/files.h"
 #include "ssh/machine/interrupts.h"
-#include "ssh/notice.h"
+#include "ssh/printable.h"
 #include "ssh/program/askpass.h"
 
 namespace dtool::cli {

@@ -5,7 +5,7 @@
 
 #include "cli/action.h"
 #include "cli/completion_scripts.h"
-#include "cli/flag_values.h"
+#include "cli/options.h"
 
 namespace dtool::cli {
 namespace {

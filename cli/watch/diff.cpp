@@ -10,7 +10,7 @@
 #include "cli/action.h"
 #include "cli/host_options.h"
 #include "cli/record/comparison.h"
-#include "cli/record/record_files.h"
+#include "cli/record/record.h"
 #include "cli/watch/find_run.h"
 
 namespace dtool::cli {

@@ -11,14 +11,13 @@
 #include <vector>
 
 #include "cli/action.h"
-#include "cli/record/record_files.h"
+#include "cli/record/record.h"
 #include "cli/record/recorded.h"
 #include "cli/watch/record_end.h"
-#include "cli/watch/run_states.h"
 #include "cli/watch/run_status.h"
 #include "killfiles/nearest.h"
 #include "ssh/fanout/fleet.h"
-#include "ssh/notice.h"
+#include "ssh/printable.h"
 #include "ssh/quote.h"
 #include "ssh/script.h"
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "killfiles/host_identity.h"
+#include "killfiles/killfile.h"
 #include "ssh/host.h"
 
 namespace dtool::cli {

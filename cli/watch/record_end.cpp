@@ -11,11 +11,10 @@
 #include <string_view>
 
 #include "cli/metric_numbers.h"
-#include "cli/record/new_run.h"
-#include "cli/record/record_files.h"
-#include "cli/watch/cause.h"
-#include "cli/watch/run_states.h"
+#include "cli/record/record.h"
+#include "cli/record/recorded.h"
 #include "cli/watch/run_status.h"
+#include "cli/watch/status_answer.h"
 
 namespace dtool::cli {
 namespace {

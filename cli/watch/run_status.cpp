@@ -4,11 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <map>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "cli/action.h"
+#include "cli/host_output.h"
 #include "cli/record/recorded.h"
 #include "cli/watch/status_answer.h"
 
@@ -120,6 +124,154 @@ std::string_view state_of_run(const std::vector<MachineStatus>& machines) {
     return each.state == MachineState::pending;
   });
   return has_ended(machines) ? "ended" : waits ? "pending" : "running";
+}
+
+namespace {
+
+/// The words in the order of urgency, after running ones.
+constexpr std::array kWords = {"running",     "pending",       "failed",    "timed out",
+                               "node failed", "out of memory", "cancelled", "preempted",
+                               "stopped",     "lost",          "killed",    "not started",
+                               "unproven",    "unreachable",   "ended"};
+
+/// A group while it is put together.
+struct HostGroup {
+  HostsOfRuns hosts;
+  std::map<std::string, std::size_t> places;  ///< of hosts, by their names
+};
+
+/// The group with these connection settings; it is made if there is none.
+HostGroup& group_of(const ssh::ConnectOptions& connect, std::vector<HostGroup>& groups) {
+  for (HostGroup& each : groups) {
+    if (each.hosts.targets.connect == connect) return each;
+  }
+  groups.emplace_back().hosts.targets.connect = connect;
+  return groups.back();
+}
+
+void add_part(const ssh::Host& host, RunPart part, HostGroup& group) {
+  HostsOfRuns& hosts = group.hosts;
+  const auto [at, is_new] = group.places.try_emplace(ssh::to_string(host), hosts.parts.size());
+  if (is_new) {
+    hosts.targets.hosts.push_back(host);
+    hosts.targets.slots.emplace_back();
+    hosts.parts.emplace_back();
+  }
+  hosts.parts[at->second].push_back(part);
+}
+
+std::vector<AskedMachine> asked_machines(const std::vector<killfiles::Killfile>& runs,
+                                         const std::vector<RunPart>& parts) {
+  std::vector<AskedMachine> asked;
+  for (const RunPart& part : parts)
+    asked.push_back({runs[part.run].run_id, runs[part.run].machines[part.machine]});
+  return asked;
+}
+
+}  // namespace
+
+std::vector<HostsOfRuns> group_hosts(const std::vector<Targets>& targets) {
+  std::vector<HostGroup> groups;
+  for (std::size_t run = 0; run < targets.size(); ++run) {
+    if (targets[run].hosts.empty()) continue;
+    HostGroup& group = group_of(targets[run].connect, groups);
+    for (std::size_t machine = 0; machine < targets[run].hosts.size(); ++machine)
+      add_part(targets[run].hosts[machine], {run, machine}, group);
+  }
+  std::vector<HostsOfRuns> hosts;
+  for (HostGroup& each : groups) hosts.push_back(std::move(each.hosts));
+  return hosts;
+}
+
+std::vector<ssh::Task> state_tasks(const std::vector<killfiles::Killfile>& runs,
+                                   const HostsOfRuns& hosts) {
+  std::vector<ssh::Task> tasks;
+  for (const std::vector<RunPart>& parts : hosts.parts)
+    tasks.push_back({tasks.size(), status_command(asked_machines(runs, parts), Detail::brief)});
+  return tasks;
+}
+
+void read_states(const std::vector<killfiles::Killfile>& runs, const HostsOfRuns& hosts,
+                 const std::vector<ssh::HostResult>& results,
+                 std::vector<std::vector<MachineStatus>>& states) {
+  for (std::size_t host = 0; host < results.size(); ++host) {
+    const std::vector<RunPart>& parts = hosts.parts[host];
+    const auto statuses = read_statuses(asked_machines(runs, parts), results[host]);
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      states[parts[i].run][parts[i].machine] = statuses[i];
+  }
+}
+
+AskedStates ask_states(Invocation& invocation, const std::vector<killfiles::Killfile>& runs,
+                       HostOptions options) {
+  constexpr std::chrono::seconds kPatience{20};
+  if (options.connect_timeout == 0) options.connect_timeout = kSecondsForStates;
+  std::vector<Targets> targets;
+  AskedStates answers;
+  for (const killfiles::Killfile& run : runs) {
+    // AllenAct's killfiles tell nothing but sessions' names.
+    const bool can_be_asked = !run.run_id.empty();
+    targets.push_back(can_be_asked ? recorded_targets(run, options, invocation.settings.users())
+                                   : Targets());
+    answers.states.emplace_back(targets.back().hosts.size());
+  }
+  for (const HostsOfRuns& hosts : group_hosts(targets)) {
+    const auto remote = invocation.reach(hosts.targets.hosts, hosts.targets.connect);
+    AnswerCount answered(invocation.console, hosts.targets.hosts, "answered");
+    ssh::RunOptions run_options;
+    run_options.timeout = kPatience;
+    run_options.on_interrupt = ssh::OnInterrupt::leave;
+    const auto results = remote->run(state_tasks(runs, hosts), answered, run_options);
+    read_states(runs, hosts, results, answers.states);
+    answers.results.insert(answers.results.end(), results.begin(), results.end());
+    answers.interrupted = remote->interrupted();
+    if (answers.interrupted) break;
+  }
+  invocation.console.progress("");
+  return answers;
+}
+
+bool is_over(const MachineStatus& machine) {
+  switch (machine.state) {
+    case MachineState::exited:
+    case MachineState::stopped:
+    case MachineState::killed:
+    case MachineState::lost:
+    case MachineState::cancelled:
+    case MachineState::timed_out:
+    case MachineState::node_failed:
+    case MachineState::out_of_memory:
+      return machine.processes == 0;
+    case MachineState::preempted:  // it may go back into the queue
+    case MachineState::pending:
+    case MachineState::running:
+    case MachineState::not_started:  // the start may be on its way
+    case MachineState::unreachable:
+    case MachineState::unproven:
+      return false;
+  }
+  return false;
+}
+
+std::string state_word(const MachineStatus& machine) {
+  if (machine.state == MachineState::exited) return machine.exit_code == 0 ? "ended" : "failed";
+  std::string word(to_string(machine.state));
+  std::ranges::replace(word, '_', ' ');
+  return word;
+}
+
+std::string states_text(const std::vector<MachineStatus>& machines) {
+  std::string text;
+  for (const char* const word : kWords) {
+    const auto count =
+        std::count_if(machines.begin(), machines.end(),
+                      [word](const MachineStatus& each) { return state_word(each) == word; });
+    if (count == 0) continue;
+    if (static_cast<std::size_t>(count) == machines.size()) return word;
+    text += text.empty() ? fmt::format("{} of {} {}", count, machines.size(), word)
+                         : fmt::format(", {} {}", count, word);
+  }
+  return text;
 }
 
 }  // namespace dtool::cli

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "cli/action.h"
+#include "cli/console.h"
 #include "cli/host_options.h"
 #include "cli/record/comparison.h"
-#include "cli/terminal_text.h"
 #include "cli/watch/find_run.h"
 #include "ssh/quote.h"
 

@@ -7,13 +7,12 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/action.h"
-#include "cli/flag_values.h"
 #include "cli/host_options.h"
+#include "cli/options.h"
 #include "cli/record/recorded.h"
-#include "cli/watch/cause.h"
 #include "cli/watch/record_end.h"
 #include "cli/watch/run_status.h"
-#include "cli/watch/status_headlines.h"
+#include "cli/watch/status_answer.h"
 #include "cli/watch/status_table.h"
 #include "cli/watch/watch.h"
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "cli/terminal_text.h"
+#include "cli/console.h"
 
 namespace dtool::cli {
 namespace {

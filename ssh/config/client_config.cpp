@@ -15,10 +15,9 @@
 #include <string_view>
 #include <system_error>
 
+#include "ssh/config/config_block.h"
 #include "ssh/config/config_keyword.h"
-#include "ssh/config/config_time.h"
-#include "ssh/config/config_value.h"
-#include "ssh/machine/home_folder.h"
+#include "ssh/machine/files.h"
 #include "ssh/number.h"
 
 namespace dtool::ssh {

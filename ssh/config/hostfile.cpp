@@ -12,7 +12,7 @@
 #include <system_error>
 #include <unordered_map>
 
-#include "ssh/machine/read_file.h"
+#include "ssh/machine/files.h"
 #include "ssh/number.h"
 
 namespace dtool::ssh {

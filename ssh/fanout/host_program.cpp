@@ -6,7 +6,6 @@
 #include <array>
 #include <utility>
 
-#include "ssh/fanout/host_program_names.h"
 #include "ssh/host_error.h"
 #include "ssh/printable.h"
 

@@ -2,6 +2,7 @@
 // How dtool-host is found and started on a host, and how it comes there.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -29,5 +30,17 @@ asio::awaitable<void> bring_host_program(Connection& connection, std::string sys
 /// Why a log-in did not come as far as dtool-host: its exit code (128 + signal), and the beginnings
 /// of its output.
 HostError not_begun(int exit_code, const std::string& out, const std::string& errors);
+
+// Which programs for hosts this dtool carries. The build writes the .cpp (host_program_hash.cmake),
+// so that a change of dtool-host compiles little else.
+
+/// A dtool-host that this dtool carries, for one kind of processor.
+struct HostProgramName {
+  std::string_view machine;  ///< as `uname -m` says it
+  std::string_view sha256;   ///< in hex digits; names its folder on the hosts
+};
+
+/// In the order of host_program.S.
+std::span<const HostProgramName> host_program_names();
 
 }  // namespace dtool::ssh

@@ -9,7 +9,7 @@ foreach(program ${programs})
   string(APPEND lines "    {\"${machine}\", \"${hash}\"},\n")
 endforeach()
 file(WRITE ${SOURCE} "// Made by the build: which programs for hosts are inside dtool.
-#include \"ssh/fanout/host_program_names.h\"
+#include \"ssh/fanout/host_program.h\"
 
 namespace dtool::ssh {
 namespace {

@@ -10,8 +10,6 @@
 #include <stdexcept>
 
 #include "ssh/config/client_config.h"
-#include "ssh/kept/connection_key.h"
-#include "ssh/kept/fd_messages.h"
 #include "ssh/kept/kept_connection.h"
 #include "ssh/kept/kept_folder.h"
 #include "ssh/program/kept_masters.h"

@@ -5,8 +5,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "ssh/kept/connection_key.h"
 #include "ssh/kept/kept_connection.h"
+#include "ssh/kept/kept_folder.h"
 #include "ssh/program/program_choice.h"
 #include "ssh/session/ssh_connection.h"
 

@@ -9,7 +9,7 @@
 #include "ssh/fanout/links.h"
 #include "ssh/host_error.h"
 #include "ssh/machine/fd_bytes.h"
-#include "ssh/machine/home_folder.h"
+#include "ssh/machine/files.h"
 #include "ssh/machine/process.h"
 
 namespace dtool::ssh {

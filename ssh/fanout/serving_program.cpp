@@ -13,7 +13,7 @@
 #include "ssh/host_error.h"
 #include "ssh/machine/fd_bytes.h"
 #include "ssh/machine/process.h"
-#include "ssh/wire/frames.h"
+#include "ssh/wire/protocol.h"
 
 namespace dtool::ssh {
 namespace {

@@ -31,7 +31,7 @@ class TerminalLink {
   TerminalLink(const TerminalLink&) = delete;
   TerminalLink& operator=(const TerminalLink&) = delete;
 
-  /// Has dtool-host answer a request (ssh/host_request.h), for a minute at most.
+  /// Has dtool-host answer a request (ssh/remote.h), for a minute at most.
   HostResult ask(const Command& request);
 
   /// Runs `line` in the login shell with `terminal` as its terminal, and follows its size.

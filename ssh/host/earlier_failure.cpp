@@ -19,4 +19,15 @@ std::optional<EarlierFailure> parse_earlier_failure(std::string_view text) {
   return EarlierFailure{*attempt, *log_bytes, parse_cause_place(line), std::string(cause)};
 }
 
+std::string to_line(const CausePlace& place) {
+  return std::to_string(place.machine) + (place.rank ? " " + std::to_string(*place.rank) : "");
+}
+
+std::optional<CausePlace> parse_cause_place(std::string_view line) {
+  const auto machine = parse_number<int>(cut_word(line));
+  if (!machine || *machine < 0) return std::nullopt;
+  const auto rank = parse_number<int>(cut_word(line));
+  return CausePlace{*machine, rank && *rank >= 0 ? rank : std::nullopt};
+}
+
 }  // namespace dtool::host

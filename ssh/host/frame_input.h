@@ -6,7 +6,7 @@
 #include <functional>
 #include <optional>
 
-#include "ssh/wire/frames.h"
+#include "ssh/wire/protocol.h"
 
 namespace dtool::host {
 

@@ -3,13 +3,10 @@
 # so that it is there soon. It uses nothing but the kernel, the C and C++ libraries and zstd's.
 set(DTOOL_HOST_SOURCES
   ssh/host/answers/check.cpp
-  ssh/host/answers/environment_list.cpp
-  ssh/host/answers/followed_job.cpp
   ssh/host/answers/gpus.cpp
   ssh/host/answers/lacks.cpp
   ssh/host/answers/log_filter.cpp
   ssh/host/answers/python_environment.cpp
-  ssh/host/answers/pytorch.cpp
   ssh/host/answers/ready.cpp
   ssh/host/answers/send_log.cpp
   ssh/host/answers/serve.cpp
@@ -17,38 +14,27 @@ set(DTOOL_HOST_SOURCES
   ssh/host/answers/survey.cpp
   ssh/host/answers/trainers.cpp
   ssh/host/answers/trial.cpp
-  ssh/host/answers/used_by_runs.cpp
-  ssh/host/cause_place.cpp
   ssh/host/channel.cpp
   ssh/host/child.cpp
   ssh/host/earlier_failure.cpp
   ssh/host/explaining_line.cpp
   ssh/host/files.cpp
   ssh/host/frame_input.cpp
-  ssh/host/holder.cpp
   ssh/host/identity.cpp
-  ssh/host/job_files.cpp
   ssh/host/kill.cpp
-  ssh/host/log_times.cpp
   ssh/host/members.cpp
   ssh/host/network.cpp
-  ssh/host/own_program.cpp
   ssh/host/process_table.cpp
   ssh/host/rank_log.cpp
-  ssh/host/record_steps.cpp
   ssh/host/session/coordinator.cpp
   ssh/host/session/guard.cpp
   ssh/host/session/job.cpp
-  ssh/host/session/job_cause.cpp
   ssh/host/session/kept_ranks.cpp
   ssh/host/session/last_words.cpp
-  ssh/host/session/limits.cpp
-  ssh/host/session/line_merger.cpp
   ssh/host/session/link_state.cpp
   ssh/host/session/log_tail.cpp
   ssh/host/session/machine.cpp
   ssh/host/session/merging.cpp
-  ssh/host/session/port_holder.cpp
   ssh/host/session/port_state.cpp
   ssh/host/session/rank.cpp
   ssh/host/session/rank_logs.cpp
@@ -60,22 +46,15 @@ set(DTOOL_HOST_SOURCES
   ssh/host/session/session.cpp
   ssh/host/session/supervised_session.cpp
   ssh/host/session/supervision.cpp
-  ssh/host/session/watch.cpp
-  ssh/host/session/wire.cpp
   ssh/host/sha256.cpp
   ssh/host/start.cpp
   ssh/host/strangers.cpp
   ssh/host/tree/answer_copy.cpp
   ssh/host/tree/answer_tree.cpp
   ssh/host/tree/cipher.cpp
-  ssh/host/tree/copied_files.cpp
-  ssh/host/tree/copy_file.cpp
   ssh/host/tree/copy_folder.cpp
   ssh/host/tree/inside.cpp
   ssh/host/tree/kept_copy.cpp
-  ssh/host/tree/look_at_source.cpp
-  ssh/host/tree/mark.cpp
-  ssh/host/tree/other_kinds.cpp
   ssh/host/tree/own_tree.cpp
   ssh/host/tree/package_reader.cpp
   ssh/host/tree/package_server.cpp
@@ -83,13 +62,12 @@ set(DTOOL_HOST_SOURCES
   ssh/host/tree/place_tree.cpp
   ssh/host/tree/placing.cpp
   ssh/host/tree/remove_tree.cpp
-  ssh/host/tree/stored_tree.cpp
   ssh/host/tree/take_parcel.cpp
   ssh/host/tree/tree_change.cpp
   ssh/host/tree/tree_folder.cpp
   ssh/host/unseen.cpp
   ssh/host/versions.cpp
-  ssh/wire/frames.cpp
+  ssh/wire/protocol.cpp
   ssh/wire/words.cpp)
 # A library, because the launcher speaks the same protocol and tests link it. What the launcher does much of is quick, all else small.
 add_library(dtool_host STATIC ${DTOOL_HOST_SOURCES})

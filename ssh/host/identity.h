@@ -7,7 +7,7 @@
 namespace dtool::host {
 
 /// Four words: machine id, host name, boot id, number of the process namespace; `-` for an unknown
-/// one. killfiles/host_identity.h compares them.
+/// one. killfiles/killfile.h compares them.
 std::string identify_host();
 
 }  // namespace dtool::host

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "ssh/host/unseen.h"
+// Finds processes that may be the run's although nothing proves it.
+#include "ssh/host/kill.h"
 
 #include <unistd.h>
 

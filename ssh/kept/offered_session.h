@@ -14,7 +14,7 @@
 
 #include "ssh/config/client_config.h"
 #include "ssh/host.h"
-#include "ssh/kept/fd_messages.h"
+#include "ssh/kept/kept_connection.h"
 #include "ssh/kept/kept_folder.h"
 #include "ssh/keys/known_hosts.h"
 #include "ssh/machine/reactor.h"

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "ssh/keys/known_hosts_line.h"
+#include "ssh/keys/known_hosts.h"
 
 namespace dtool::ssh {
 namespace {

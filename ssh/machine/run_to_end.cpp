@@ -7,8 +7,8 @@
 #include <exception>
 #include <utility>
 
+#include "ssh/machine/files.h"
 #include "ssh/machine/process.h"
-#include "ssh/machine/read_file.h"
 
 namespace dtool::ssh {
 

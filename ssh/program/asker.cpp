@@ -15,8 +15,7 @@
 #include <utility>
 
 #include "ssh/host_error.h"
-#include "ssh/kept/fd_messages.h"
-#include "ssh/notice.h"
+#include "ssh/kept/kept_connection.h"
 #include "ssh/printable.h"
 #include "ssh/program/askpass.h"
 #include "ssh/program/program.h"

@@ -13,7 +13,7 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "ssh/kept/fd_messages.h"
+#include "ssh/kept/kept_connection.h"
 #include "ssh/kept/kept_folder.h"
 
 namespace dtool::ssh {

@@ -13,8 +13,8 @@
 #include <fstream>
 #include <system_error>
 
-#include "ssh/kept/connection_key.h"
-#include "ssh/machine/sha256.h"
+#include "ssh/kept/kept_folder.h"
+#include "ssh/machine/encodings.h"
 #include "ssh/program/master.h"
 
 namespace dtool::ssh {

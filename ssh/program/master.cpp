@@ -21,7 +21,7 @@
 #include "ssh/program/master_protocol.h"
 #include "ssh/script.h"
 #include "ssh/scripts.h"
-#include "ssh/session/login_output.h"
+#include "ssh/session/exchange.h"
 
 namespace dtool::ssh {
 namespace {

@@ -18,12 +18,10 @@
 #include <utility>
 
 #include "ssh/host_error.h"
+#include "ssh/machine/encodings.h"
 #include "ssh/machine/fd_bytes.h"
-#include "ssh/machine/file_stamp.h"
-#include "ssh/machine/home_folder.h"
+#include "ssh/machine/files.h"
 #include "ssh/machine/process.h"
-#include "ssh/machine/random_hex.h"
-#include "ssh/machine/read_file.h"
 #include "ssh/printable.h"
 #include "ssh/program/askpass.h"
 #include "ssh/program/kept_masters.h"

@@ -12,7 +12,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "ssh/machine/home_folder.h"
+#include "ssh/machine/files.h"
 #include "ssh/printable.h"
 #include "ssh/session/host_key.h"
 

@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "ssh/machine/home_folder.h"
+#include "ssh/machine/files.h"
 
 namespace dtool::ssh {
 

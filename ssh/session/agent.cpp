@@ -16,9 +16,9 @@
 #include <utility>
 
 #include "ssh/host_error.h"
-#include "ssh/machine/base64.h"
+#include "ssh/machine/encodings.h"
 #include "ssh/machine/fd_bytes.h"
-#include "ssh/notice.h"
+#include "ssh/printable.h"
 #include "ssh/session/session.h"
 
 namespace dtool::ssh {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "ssh/session/exchange.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include "ssh/machine/fd_bytes.h"
 
 namespace dtool::ssh {
+
 namespace {
 
 /// A background process that keeps the command's output open must not keep dtool waiting for ever,
@@ -259,6 +261,28 @@ asio::awaitable<void> Exchange::run() {
   stop_sending();
   co_await sender.join();
   if (failure) std::rethrow_exception(failure);
+}
+
+namespace {
+
+constexpr std::string_view kBeginMark = "dtool-command-begins\n";
+
+}  // namespace
+
+std::string behind_mark(std::string_view line) {
+  return fmt::format("printf 'dtool-command-begins\\n' && {}", line);
+}
+
+std::string_view LoginOutput::commands_part(std::string_view bytes) {
+  if (has_begun_) return bytes;
+  held_ += bytes;
+  const std::size_t at = held_.find(kBeginMark);
+  if (at == held_.npos) {
+    held_.erase(0, held_.size() - std::min(held_.size(), kBeginMark.size() - 1));
+    return {};
+  }
+  has_begun_ = true;
+  return std::string_view(held_).substr(at + kBeginMark.size());
 }
 
 }  // namespace dtool::ssh

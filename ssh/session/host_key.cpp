@@ -15,7 +15,7 @@
 #include <stdexcept>
 
 #include "ssh/host_error.h"
-#include "ssh/machine/file_stamp.h"
+#include "ssh/machine/files.h"
 #include "ssh/quote.h"
 #include "ssh/session/connector.h"
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "ssh/host_error.h"
-#include "ssh/machine/home_folder.h"
+#include "ssh/machine/files.h"
 #include "ssh/number.h"
 
 namespace dtool::ssh {

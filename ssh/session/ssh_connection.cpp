@@ -12,7 +12,7 @@
 #include "ssh/host_error.h"
 #include "ssh/script.h"
 #include "ssh/scripts.h"
-#include "ssh/session/login_output.h"
+#include "ssh/session/exchange.h"
 
 namespace dtool::ssh {
 SshConnection::SshConnection(Reactor& reactor, std::unique_ptr<Session> session)

@@ -13,8 +13,8 @@
 #include <string_view>
 #include <utility>
 
-#include "ssh/wire/frames.h"
-#include "sync/exclude.h"
+#include "ssh/wire/protocol.h"
+#include "sync/tree.h"
 
 namespace dtool::tree_sync {
 namespace {

@@ -36,7 +36,7 @@ struct CopyList {
 
 /// Lists the sources, in the way of `cp -r`: `data` stands for the file or folder and keeps its
 /// name, `data/` for what is in the folder. A source that is a link is followed; links below it are
-/// listed as links. `excludes` are patterns (exclude.h), matched against the names at the
+/// listed as links. `excludes` are patterns (sync/tree.h), matched against the names at the
 /// destination. Throws std::runtime_error with a sentence on a source or a file that is not there
 /// or cannot be read, and on two things of one name; std::invalid_argument on a pattern.
 CopyList list_sources(const std::vector<std::string>& sources,

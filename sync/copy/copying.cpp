@@ -8,8 +8,8 @@
 #include <set>
 #include <utility>
 
-#include "ssh/host_request.h"
-#include "ssh/machine/random_hex.h"
+#include "ssh/machine/encodings.h"
+#include "ssh/remote.h"
 #include "sync/copy/parcel_run.h"
 #include "sync/replies.h"
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "ssh/host_request.h"
+#include "ssh/remote.h"
 #include "ssh/wire/copy.h"
 #include "ssh/wire/tree.h"
 #include "sync/replies.h"

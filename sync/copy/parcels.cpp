@@ -10,10 +10,10 @@
 #include <stdexcept>
 #include <utility>
 
+#include "ssh/machine/encodings.h"
 #include "ssh/machine/owned_fd.h"
-#include "ssh/machine/random_hex.h"
 #include "ssh/wire/copy.h"
-#include "ssh/wire/frames.h"
+#include "ssh/wire/protocol.h"
 
 namespace dtool::tree_sync {
 namespace {

@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "ssh/machine/sha256.h"
+#include "ssh/machine/encodings.h"
 #include "sync/copy/copy_list.h"
-#include "sync/package.h"
+#include "sync/package_writer.h"
 #include "sync/relaying.h"
 
 namespace dtool::tree_sync {

@@ -11,16 +11,14 @@
 #include <utility>
 
 #include "ssh/host/tree/tree_folder.h"
-#include "ssh/machine/random_hex.h"
+#include "ssh/machine/encodings.h"
 #include "ssh/quote.h"
 #include "sync/contents.h"
 #include "sync/copy/parcel_run.h"
 #include "sync/copy/parcels.h"
-#include "sync/kept_listings.h"
 #include "sync/listing.h"
 #include "sync/package_writer.h"
 #include "sync/push/push_steps.h"
-#include "sync/push/tree_list.h"
 #include "sync/replies.h"
 
 namespace dtool::tree_sync {

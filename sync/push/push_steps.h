@@ -11,15 +11,35 @@
 #include <string_view>
 #include <vector>
 
-#include "ssh/host/tree/mark.h"
 #include "ssh/host/tree/tree_folder.h"
-#include "ssh/host_request.h"
 #include "ssh/remote.h"
 #include "ssh/wire/push.h"
-#include "sync/push/guess.h"
+#include "sync/copy/copy_list.h"
+#include "sync/copy/parcels.h"
+#include "sync/listing.h"
+#include "sync/package_writer.h"
 #include "sync/tree.h"
 
 namespace dtool::tree_sync {
+
+// A change of a tree that goes along with the question how much of the tree a host has, before the
+// host has answered. A host that has the tree from which the change leads needs nothing more.
+
+struct Guess {
+  /// The change from the tree with these entries, which may be none, to `now`.
+  Guess(const Tree& tree, const Listing& now, const std::vector<Entry>& before);
+  Guess(const Guess&) = delete;
+  Guess& operator=(const Guess&) = delete;
+
+  std::string basis = {};  ///< the fingerprint of that tree; empty: none
+  CopyList files = {};     ///< that changed
+  RunningSums sums = {};
+  Package package = {};
+};
+
+/// It leads from the tree that was last sent from this folder, or from nothing if none was sent.
+/// Null if that tree equals the current one, or if the change is too large to be sent on a guess.
+std::unique_ptr<Guess> make_guess(const Tree& tree, const Listing& now);
 
 /// What all steps on one host share.
 struct RemoteTree {
@@ -80,5 +100,42 @@ void set_unproven(ssh::HostResult& result, const std::string& folder);
 /// all names of the tree, `digest` is the Listing's.
 ssh::Command freeze_command(std::shared_ptr<const ssh::SharedBytes> names, Compression compression,
                             const RemoteTree& tree, const std::string& digest);
+
+// A code tree as what parcels are cut from (sync/copy/parcels.h): the tree's listing comes first,
+// as a file, and then its files.
+
+/// The entries of a listing as what is sent of the tree.
+CopyList list_entries(const Tree& tree, const std::vector<Entry>& entries);
+
+class TreeList {
+ public:
+  /// Both must outlive it. Throws std::runtime_error if no file can be written in /tmp.
+  TreeList(const Tree& tree, const Listing& listing);
+
+  const CopyList& files() const { return files_; }
+
+  /// What a host lacks that has been asked how much it has. Of one that has something, and no tree
+  /// that this launcher knows, nothing is known: it is sent the listing, and finds out.
+  struct Known {
+    std::vector<std::pair<std::size_t, std::uint64_t>> lacking;
+    std::string basis;  ///< as in host::PlaceRequest
+  };
+  Known known(const host::TreeReply& reply) const;
+  /// What it said that it lacks. Throws host::BadMessage on entries that are none.
+  std::vector<std::pair<std::size_t, std::uint64_t>> lacking(const host::PlaceReply& reply) const;
+
+ private:
+  struct OwnFolder {
+    OwnFolder();
+    ~OwnFolder();
+    OwnFolder(const OwnFolder&) = delete;
+    OwnFolder& operator=(const OwnFolder&) = delete;
+    std::filesystem::path path;
+  };
+
+  const Listing& listing_;
+  OwnFolder folder_;  ///< with the listing
+  CopyList files_;
+};
 
 }  // namespace dtool::tree_sync

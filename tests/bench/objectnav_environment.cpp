@@ -12,7 +12,7 @@
 
 #include "trainer/data/sampler.h"
 #include "trainer/objectnav/samplers.h"
-#include "trainer/objectnav/scene.h"
+#include "trainer/objectnav/trace.h"
 #include "trainer/objectnav/view.h"
 
 namespace {

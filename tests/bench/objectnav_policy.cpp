@@ -20,7 +20,6 @@
 #include "tests/trainer/random_observations.h"
 #include "trainer/objectnav/agent/actor_critic.h"
 #include "trainer/objectnav/agent/sample_actions.h"
-#include "trainer/reinforcement/gae.h"
 #include "trainer/reinforcement/ppo_loss.h"
 #include "trainer/training/optimizer.h"
 

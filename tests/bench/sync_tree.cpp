@@ -12,7 +12,7 @@
 #include <string>
 
 #include "ssh/fanout/fleet.h"
-#include "ssh/host_pattern.h"
+#include "ssh/host.h"
 #include "sync/push/push.h"
 #include "sync/tree.h"
 

@@ -14,7 +14,6 @@
 #include "ssh/script.h"
 #include "ssh/wire/check.h"
 #include "ssh/wire/push.h"
-#include "ssh/wire/reach.h"
 #include "ssh/wire/run.h"
 #include "sync/replies.h"
 #include "sync/rsync.h"

@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "ssh/host_pattern.h"
+#include "ssh/host.h"
 #include "tests/fuzz/mutate.h"
 
 namespace dtool::fuzz {

@@ -7,15 +7,14 @@
 #include <chrono>
 #include <cstring>
 
-#include "cli/logs/log_stream.h"
-#include "cli/plot/metrics.h"
-#include "cli/terminal_text.h"
-#include "killfiles/host_identity.h"
-#include "ssh/host_request.h"
+#include "cli/console.h"
+#include "cli/logs/log_output.h"
+#include "cli/plot/plot_sources.h"
+#include "killfiles/killfile.h"
 #include "ssh/program/master_protocol.h"
+#include "ssh/remote.h"
 #include "ssh/screen_job.h"
-#include "ssh/session/login_output.h"
-#include "ssh/wire/log.h"
+#include "ssh/session/exchange.h"
 #include "ssh/wire/run.h"
 #include "ssh/wire/tree.h"
 #include "sync/push/push.h"

@@ -10,7 +10,7 @@
 
 #include "cli/console.h"
 #include "cli/kill/end_run.h"
-#include "cli/run/resume.h"
+#include "cli/run/earlier_run.h"
 #include "cli/watch/status_answer.h"
 #include "ssh/wire/run.h"
 #include "tests/simulation/event.h"

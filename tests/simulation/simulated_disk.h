@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ssh/host/record_steps.h"
+#include "ssh/host/files.h"
 
 namespace dtool::simulation {
 

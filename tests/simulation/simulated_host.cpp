@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "ssh/host/session/guard.h"
-#include "ssh/host/session/session_turn.h"
+#include "ssh/host/session/session.h"
 #include "tests/simulation/world.h"
 
 namespace dtool::simulation {

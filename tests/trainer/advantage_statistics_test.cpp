@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Statistics over ranks are those of one rank with all experience.
-#include "trainer/reinforcement/advantage_statistics.h"
+#include "trainer/reinforcement/ppo_loss.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

@@ -15,7 +15,7 @@
 #include "trainer/launch/requests.h"
 #include "trainer/settings/usage_error.h"
 #include "trainer/training/checkpoint_folder.h"
-#include "trainer/training/resume.h"
+#include "trainer/training/snapshot.h"
 
 using namespace dtool::trainer;
 

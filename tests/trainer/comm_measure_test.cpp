@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The measurement on real ranks, and that a number that is wrong is counted.
-#include "trainer/comm/comm_measure.h"
+#include "trainer/comm/comm.h"
 
 #include "tests/trainer/ranks.h"
 #include "trainer/comm/comm_trial.h"
-#include "trainer/comm/library_transport.h"
 #include "trainer/comm/links.h"
 
 using namespace dtool::trainer;

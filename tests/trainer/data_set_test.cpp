@@ -16,7 +16,6 @@
 #include "tests/trainer/own_folder.h"
 #include "tests/trainer/ranks.h"
 #include "trainer/data/digits.h"
-#include "trainer/data/machine_data.h"
 #include "trainer/data/provide_data.h"
 #include "trainer/data/random_values.h"
 #include "trainer/settings/usage_error.h"

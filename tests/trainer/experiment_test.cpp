@@ -11,7 +11,7 @@
 
 #include "tests/trainer/experiment_text.h"
 #include "trainer/launch/launch.h"
-#include "trainer/settings/settings_table.h"
+#include "trainer/settings/toml_reader.h"
 #include "trainer/settings/usage_error.h"
 #include "trainer/supervised/supervised_settings.h"
 

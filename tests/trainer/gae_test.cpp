@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Advantages against the paper's sum, and against what can be said without it.
-#include "trainer/reinforcement/gae.h"
+#include "trainer/reinforcement/ppo_loss.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

@@ -13,8 +13,7 @@
 #include <functional>
 
 #include "tests/trainer/own_folder.h"
-#include "trainer/data/mnist.h"
-#include "trainer/data/packed_file.h"
+#include "trainer/data/file_settings.h"
 #include "trainer/settings/usage_error.h"
 
 using namespace dtool::trainer;

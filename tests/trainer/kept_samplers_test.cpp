@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "tests/trainer/ranks.h"
-#include "trainer/objectnav/agent/sampler_shares.h"
 
 using namespace dtool::trainer;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "trainer/settings/layers.h"
+#include "trainer/settings/model_settings.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Sums over ranks, and who was the first to lose the loss.
-#include "trainer/supervised/loss_window.h"
+#include "trainer/supervised/objective.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <set>
 
-#include "trainer/reinforcement/counted_random.h"
-
 using namespace dtool::trainer;
 
 namespace {

@@ -10,10 +10,9 @@
 #include <numeric>
 
 #include "tests/trainer/ranks.h"
-#include "trainer/data/batch_loader.h"
+#include "trainer/data/data_set.h"
 #include "trainer/data/gather_bytes.h"
 #include "trainer/model/loss.h"
-#include "trainer/model/sync_batch_norm.h"
 #include "trainer/settings/usage_error.h"
 #include "trainer/training/data_parallel.h"
 

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "trainer/data/sampler.h"
-#include "trainer/objectnav/stepping_threads.h"
 
 namespace {
 

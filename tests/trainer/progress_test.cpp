@@ -10,10 +10,9 @@
 #include <string>
 
 #include "tests/trainer/own_folder.h"
-#include "trainer/report/append_file.h"
-#include "trainer/report/event_file.h"
-#include "trainer/report/progress_bar.h"
+#include "trainer/report/metrics.h"
 #include "trainer/report/progress_log.h"
+#include "trainer/report/written_file.h"
 
 using namespace dtool::trainer;
 using std::chrono::seconds;

@@ -9,8 +9,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "trainer/launch/front_door.h"
 #include "trainer/launch/greeting.h"
-#include "trainer/launch/line_socket.h"
 #include "trainer/launch/network.h"
 
 namespace dtool::trainer {

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "trainer/reinforcement/counted_random.h"
+#include "trainer/reinforcement/mini_batches.h"
 
 using namespace dtool::trainer;
 

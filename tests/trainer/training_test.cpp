@@ -23,7 +23,6 @@
 #include "trainer/training/checkpoint_folder.h"
 #include "trainer/training/checkpoint_keeper.h"
 #include "trainer/training/checkpoint_reader.h"
-#include "trainer/training/resume.h"
 #include "trainer/training/snapshot.h"
 
 using namespace dtool::trainer;

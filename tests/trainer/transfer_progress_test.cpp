@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What is told of a transfer.
-#include "trainer/data/transfer_progress.h"
+#include "trainer/data/download.h"
 
 #include <gtest/gtest.h>
 

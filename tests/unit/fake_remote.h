@@ -11,9 +11,9 @@
 #include <variant>
 #include <vector>
 
-#include "ssh/host_pattern.h"
+#include "ssh/host.h"
 #include "ssh/remote.h"
-#include "ssh/wire/frames.h"
+#include "ssh/wire/protocol.h"
 
 namespace dtool::tests {
 

@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-#include "trainer/comm/transport.h"
+#include "trainer/comm/plan_progress.h"
 #include "trainer/ranks/process_group.h"
 #include "trainer/settings/comm_options.h"
 
@@ -58,5 +58,21 @@ Trial make_trial(Operation operation, const Way& way, std::int64_t bytes, const 
 
 /// A barrier; `store` counts the ranks that have arrived.
 Trial make_barrier_trial(const Group& group, c10d::Store& store);
+
+// Carries our algorithms' messages by the library's own send and receive, for comparison with
+// links.
+
+class LibraryTransport : public Transport {
+ public:
+  explicit LibraryTransport(const Group& group) : group_(group) {}
+
+  /// `tensor` must be on the CPU.
+  void perform(const Plan& plan, float* tensor) override;
+
+ private:
+  void exchange(float* tensor, const Round& round);
+
+  Group group_;
+};
 
 }  // namespace dtool::trainer

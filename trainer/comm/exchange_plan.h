@@ -8,7 +8,7 @@
 #include <set>
 #include <vector>
 
-#include "trainer/settings/algorithm.h"
+#include "trainer/settings/comm_options.h"
 
 namespace dtool::trainer {
 
@@ -53,17 +53,5 @@ std::set<int> peers_in(const Plan& plan);
 
 /// Part number `index` of `elements`, if `parts` share them as evenly as possible.
 Section part_of(std::int64_t elements, int parts, int index);
-
-// One pair of functions each in ring.cpp, halving_doubling.cpp and so on. The algorithms that
-// `all_reduce = "auto"` never uses are in exercise/.
-Plan ring_all_reduce(int rank, int size, std::int64_t elements);
-Plan ring_reduce(int rank, int size, std::int64_t elements);
-Plan pairwise_all_reduce(int rank, int size, std::int64_t elements);
-Plan pairwise_reduce(int rank, int size, std::int64_t elements);
-Plan halving_doubling_all_reduce(int rank, int size, std::int64_t elements);
-Plan halving_doubling_reduce(int rank, int size, std::int64_t elements);
-Plan doubling_all_reduce(int rank, int size, std::int64_t elements);
-Plan tree_all_reduce(int rank, int size, std::int64_t elements);
-Plan tree_reduce(int rank, int size, std::int64_t elements);
 
 }  // namespace dtool::trainer

@@ -11,14 +11,19 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
+#include <random>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
 
-#include "trainer/comm/linking.h"
+#include "trainer/launch/front_door.h"
+#include "trainer/launch/greeting.h"
+#include "trainer/launch/network.h"
 
 namespace dtool::trainer {
+
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -134,6 +139,196 @@ void Links::sleep(const PlanProgress& progress, Deadline deadline) {
   throw std::runtime_error(fmt::format("{} gave no answer for {} s",
                                        to_string(members_[static_cast<std::size_t>(peer)]),
                                        timeout_.count() / 1000));
+}
+
+// In each pair the higher rank connects, and the lower one offers memory. Each step is done with
+// all peers before the next step, so that no two ranks wait for each other.
+
+namespace {
+
+/// The answer of the rank that listens: a name for SharedMemory::open, empty if it has no memory.
+struct Offer {
+  std::uint64_t token;
+  char name[64];
+};
+
+std::uint64_t random_token() {
+  std::random_device device;
+  return (static_cast<std::uint64_t>(device()) << 32) | device();
+}
+
+std::string key_of(int rank) {
+  return fmt::format("link/{}", rank);
+}
+
+/// GLOO_SOCKET_IFNAME counts here as it does for gloo.
+std::string own_address(const Meeting& meeting) {
+  if (const char* interface = std::getenv("GLOO_SOCKET_IFNAME")) {
+    const auto address = address_of_interface(interface);
+    if (address.empty()) {
+      throw std::runtime_error(fmt::format("GLOO_SOCKET_IFNAME: no address on {}", interface));
+    }
+    return address;
+  }
+  return reachable_address(meeting.me(), meeting.members);
+}
+
+/// The name of a rank's door: a greeting for one rank is of no use at another's.
+std::string door_of(int rank) {
+  return fmt::format("link/{}", rank);
+}
+
+void publish(const Meeting& meeting, const Endpoint& endpoint) {
+  const auto text = to_string(endpoint);
+  meeting.store->set(key_of(meeting.place.rank),
+                     std::vector<std::uint8_t>(text.begin(), text.end()));
+}
+
+Endpoint look_up(const Meeting& meeting, int rank) {
+  const auto bytes = meeting.store->get(key_of(rank));
+  return parse_endpoint(std::string(bytes.begin(), bytes.end()));
+}
+
+/// All the pairs of this rank while they are being linked, by rank of the peer.
+class Linking {
+ public:
+  Linking(const Meeting& meeting, std::set<int> peers, Deadline deadline)
+      : meeting_(meeting),
+        rank_(meeting.place.rank),
+        size_(meeting.place.world_size),
+        lower_(peers.begin(), peers.lower_bound(rank_)),
+        higher_(peers.upper_bound(rank_), peers.end()),
+        deadline_(deadline),
+        sockets_(static_cast<std::size_t>(size_)),
+        memories_(static_cast<std::size_t>(size_)) {}
+
+  std::vector<std::unique_ptr<PeerLink>> link();
+
+ private:
+  void connect_to_lower_ranks();
+  void accept_higher_ranks(FrontDoor& door);
+  void offer_memory(int peer);
+  void answer_offer(int peer);
+  void hear_answer(int peer);
+  void note_no_memory(const std::string& why);
+  std::optional<TcpSocket>& socket_of(int peer) { return sockets_[static_cast<std::size_t>(peer)]; }
+  std::optional<SharedMemory>& memory_of(int peer) {
+    return memories_[static_cast<std::size_t>(peer)];
+  }
+  const Member& member(int rank) const { return meeting_.members[static_cast<std::size_t>(rank)]; }
+
+  const Meeting& meeting_;
+  int rank_;
+  int size_;
+  std::set<int> lower_;   ///< peers
+  std::set<int> higher_;  ///< peers
+  Deadline deadline_;
+  std::vector<std::optional<TcpSocket>> sockets_;
+  std::vector<std::optional<SharedMemory>> memories_;
+  bool is_noted_ = false;  ///< that there is no memory
+};
+
+std::vector<std::unique_ptr<PeerLink>> Linking::link() {
+  const auto address = own_address(meeting_);
+  FrontDoor door({address, 0}, door_of(rank_), higher_.size() + 1);
+  publish(meeting_, {address, door.port()});
+  connect_to_lower_ranks();
+  accept_higher_ranks(door);
+  for (const int peer : higher_) offer_memory(peer);
+  for (const int peer : lower_) answer_offer(peer);
+  for (const int peer : higher_) hear_answer(peer);
+
+  std::vector<std::unique_ptr<PeerLink>> links(static_cast<std::size_t>(size_));
+  for (int peer = 0; peer < size_; ++peer) {
+    if (!socket_of(peer)) continue;
+    auto& link = links[static_cast<std::size_t>(peer)];
+    if (auto& memory = memory_of(peer)) {
+      const int side = rank_ < peer ? 0 : 1;
+      link = std::make_unique<PeerLink>(std::move(*socket_of(peer)), std::move(*memory), side);
+    } else {
+      link = std::make_unique<PeerLink>(std::move(*socket_of(peer)));
+    }
+  }
+  return links;
+}
+
+/// A lower peer answers when it is itself linked to its own lower ones; rank 0 at once.
+void Linking::connect_to_lower_ranks() {
+  for (const int peer : lower_) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        deadline_ - std::chrono::steady_clock::now());
+    const Call call =
+        call_at(look_up(meeting_, peer), door_of(peer), fmt::format("{}", rank_), left);
+    socket_of(peer) = TcpSocket(call.descriptor);
+  }
+}
+
+void Linking::accept_higher_ranks(FrontDoor& door) {
+  for (std::size_t missing = higher_.size(); missing > 0;) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        deadline_ - std::chrono::steady_clock::now());
+    if (left.count() <= 0) throw std::runtime_error("not all ranks came to be linked");
+    pollfd waited{door.descriptor(), POLLIN, 0};
+    poll(&waited, 1, static_cast<int>(std::min<std::int64_t>(left.count(), 1000)));
+    for (Guest& guest : door.take()) {
+      const auto number = parse_whole(guest.words(), rank_ + 1, size_ - 1);
+      const int peer = static_cast<int>(number.value_or(rank_));
+      if (!higher_.contains(peer) || socket_of(peer)) continue;
+      socket_of(peer) = TcpSocket(guest.welcome("linked")->release());
+      --missing;
+    }
+  }
+}
+
+void Linking::offer_memory(int peer) {
+  if (!on_one_machine(meeting_.me(), member(peer))) return;
+  Offer offer{random_token(), {}};
+  try {
+    auto& memory = memory_of(peer).emplace(sizeof(SharedLink));
+    reinterpret_cast<SharedLink*>(memory.data())->token = offer.token;
+    memory.name().copy(offer.name, sizeof offer.name - 1);
+  } catch (const std::system_error& problem) {
+    note_no_memory(problem.what());  // and the peer will answer that it has found none
+  }
+  socket_of(peer)->send_all(&offer, sizeof offer, deadline_);
+}
+
+/// Once, however many peers there are.
+void Linking::note_no_memory(const std::string& why) {
+  if (std::exchange(is_noted_, true)) return;
+  fmt::print("note: rank {} uses TCP to other ranks of machine {} ({}), which is slower: {}\n",
+             rank_, meeting_.me().machine, meeting_.me().host, why);
+  std::fflush(stdout);
+}
+
+void Linking::answer_offer(int peer) {
+  if (!on_one_machine(meeting_.me(), member(peer))) return;
+  Offer offer{};
+  socket_of(peer)->receive_all(&offer, sizeof offer, deadline_);
+  offer.name[sizeof offer.name - 1] = '\0';
+  auto memory = SharedMemory::open(offer.name, sizeof(SharedLink));
+  const bool found = memory && reinterpret_cast<SharedLink*>(memory->data())->token == offer.token;
+  if (found) memory_of(peer).emplace(std::move(*memory));
+  const char answer = found ? 'y' : 'n';
+  socket_of(peer)->send_all(&answer, 1, deadline_);
+}
+
+void Linking::hear_answer(int peer) {
+  if (!on_one_machine(meeting_.me(), member(peer))) return;
+  char answer = 'n';
+  socket_of(peer)->receive_all(&answer, 1, deadline_);
+  if (answer == 'y' && memory_of(peer)) {
+    memory_of(peer)->forget_name();
+  } else {
+    memory_of(peer).reset();
+  }
+}
+
+}  // namespace
+
+std::vector<std::unique_ptr<PeerLink>> link_ranks(const Meeting& meeting, std::set<int> peers,
+                                                  Deadline deadline) {
+  return Linking(meeting, std::move(peers), deadline).link();
 }
 
 }  // namespace dtool::trainer

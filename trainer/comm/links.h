@@ -11,7 +11,6 @@
 
 #include "trainer/comm/peer_link.h"
 #include "trainer/comm/plan_progress.h"
-#include "trainer/comm/transport.h"
 #include "trainer/ranks/rendezvous.h"
 
 namespace dtool::trainer {
@@ -50,5 +49,14 @@ class Links : public Transport {
   int stop_;                                      ///< an eventfd, which wakes a sleeping exchange
   std::vector<std::unique_ptr<PeerLink>> peers_;  ///< by rank; null for ranks that are no peers
 };
+
+// How ranks are linked: addresses through the run's store, a connection for each pair, and an offer
+// of shared memory if both are on one machine.
+
+/// Links this rank to `peers`, each of which names this rank among its own. The result is indexed
+/// by rank, and null for the others. All ranks must call it, at most once per run. Throws
+/// std::runtime_error if a rank misses the deadline.
+std::vector<std::unique_ptr<PeerLink>> link_ranks(const Meeting& meeting, std::set<int> peers,
+                                                  Deadline deadline);
 
 }  // namespace dtool::trainer

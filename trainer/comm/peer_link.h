@@ -4,17 +4,70 @@
 // rank and to notice that a rank is gone.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "trainer/comm/combine.h"
-#include "trainer/comm/float_ring.h"
-#include "trainer/comm/tcp_socket.h"
 #include "trainer/ranks/shared_memory.h"
 
 namespace dtool::trainer {
+
+// Blocking TCP for the few messages that link the ranks; each step has a deadline.
+
+using Deadline = std::chrono::steady_clock::time_point;
+
+/// Owns a socket. All functions throw std::runtime_error on an error and when the deadline passes.
+class TcpSocket {
+ public:
+  /// Takes ownership of a connected, non-blocking socket.
+  explicit TcpSocket(int descriptor);
+
+  ~TcpSocket();
+  TcpSocket(TcpSocket&& other) noexcept;
+  TcpSocket& operator=(TcpSocket&& other) noexcept;
+
+  void send_all(const void* data, std::size_t size, Deadline deadline) const;
+  void receive_all(void* data, std::size_t size, Deadline deadline) const;
+
+  int descriptor() const { return descriptor_; }
+
+ private:
+  int descriptor_;
+};
+
+// A queue of numbers in shared memory of two processes: one writes, the other reads. No system
+// calls, no lock.
+
+/// Used directly in the shared memory; all zeros is an empty queue.
+class FloatRing {
+ public:
+  static constexpr std::size_t kCapacity = 65536;  ///< numbers: 256 KiB, which stay in the cache
+
+  /// Copies as many of `numbers` as fit; returns how many.
+  std::size_t write(std::span<const float> numbers);
+
+  /// The numbers that were written and not taken, up to the end of the memory; more may follow at
+  /// its beginning.
+  std::span<const float> readable() const;
+
+  /// Frees the space of the first `count` readable numbers.
+  void take(std::size_t count);
+
+  bool has_room() const;
+
+ private:
+  // Total counts; each is written by one side only and is alone on its cache line.
+  alignas(64) std::atomic<std::uint64_t> written_;
+  alignas(64) std::atomic<std::uint64_t> taken_;
+  alignas(64) float numbers_[kCapacity];
+};
+
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
 /// The content of a link's shared memory. The lower rank of a pair is side 0.
 struct SharedLink {

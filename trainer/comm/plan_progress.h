@@ -47,4 +47,16 @@ class PlanProgress {
   std::int64_t received_ = 0;
 };
 
+// The seam between the plans of exchange_plan.h and the transport of their messages: our own links,
+// or the library's send and receive.
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  /// Runs all rounds of this rank on its `tensor`. Throws std::exception if a peer is gone or too
+  /// slow.
+  virtual void perform(const Plan& plan, float* tensor) = 0;
+};
+
 }  // namespace dtool::trainer

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <utility>
 
-#include "trainer/data/packed_file.h"
+#include "trainer/data/idx.h"
 #include "trainer/settings/usage_error.h"
 
 namespace dtool::trainer {

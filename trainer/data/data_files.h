@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "trainer/data/download.h"
-#include "trainer/data/transfer_progress.h"
 #include "trainer/settings/environment.h"
 
 namespace dtool::trainer {
@@ -43,5 +42,13 @@ std::vector<std::filesystem::path> provide_files(const std::vector<DataFile>& fi
                                                  const DataPlace& place,
                                                  const Environment& environment, Waits waits,
                                                  TransferProgress& progress);
+
+// Paths that mean a different folder on each machine: they contain `~` and environment variables.
+
+/// `text` with a leading `~` replaced by HOME and each `$NAME` or `${NAME}` by that variable. `$$`
+/// gives one `$`. Throws UsageError naming `key` and the variable if it is unset or empty, so that
+/// `$TMPDIR/data` never becomes `/data`.
+std::filesystem::path expand_path(const std::string& key, const std::string& text,
+                                  const Environment& environment);
 
 }  // namespace dtool::trainer

@@ -2,7 +2,7 @@
 // One function per source.
 #include "trainer/data/data_settings.h"
 
-#include "trainer/settings/choice.h"
+#include "trainer/settings/toml_reader.h"
 
 namespace dtool::trainer {
 namespace {

@@ -6,18 +6,27 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <openssl/evp.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <memory>
 #include <random>
+#include <stdexcept>
 #include <system_error>
 #include <thread>
+#include <vector>
 
 #include "trainer/data/curl.h"
+#include "trainer/data/idx.h"
 #include "trainer/settings/usage_error.h"
 
 namespace dtool::trainer {
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -265,6 +274,123 @@ void name_when_whole(const fs::path& from, const fs::path& to) {
 void download(const WantedFile& file, const Mirrors& mirrors, const fs::path& folder,
               TransferProgress& progress) {
   Download(file, mirrors, folder, progress).run();
+}
+
+// libcrypto's SHA-256, which uses the processor's SHA instructions if there are any.
+
+namespace {
+
+using Buffer = std::vector<unsigned char>;
+using Digest = std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)>;
+
+[[noreturn]] void fail(const std::filesystem::path& file, const std::string& why) {
+  throw std::runtime_error(fmt::format("cannot read {}: {}", file.string(), why));
+}
+
+void require(int success) {
+  if (success != 1) throw std::runtime_error("libcrypto cannot compute SHA-256");
+}
+
+/// Calls `take` with each piece of the file's bytes.
+void each_of_bytes(const std::filesystem::path& file, Buffer& buffer,
+                   const std::function<void(std::size_t)>& take) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> stream(std::fopen(file.c_str(), "rbe"),
+                                                               std::fclose);
+  if (!stream) fail(file, std::strerror(errno));
+  std::setvbuf(stream.get(), nullptr, _IONBF, 0);
+  while (const auto size = std::fread(buffer.data(), 1, buffer.size(), stream.get())) take(size);
+  if (std::ferror(stream.get()) != 0) fail(file, std::strerror(errno));
+}
+
+/// The same for what they unpack to.
+void each_of_content(const std::filesystem::path& file, Buffer& buffer,
+                     const std::function<void(std::size_t)>& take) {
+  PackedFile stream(file);
+  while (const auto size = stream.read(buffer.data(), buffer.size())) take(size);
+}
+
+}  // namespace
+
+std::string sha256_of(const std::filesystem::path& file, Counted counted) {
+  const Digest digest(EVP_MD_CTX_new(), EVP_MD_CTX_free);
+  require(EVP_DigestInit_ex(digest.get(), EVP_sha256(), nullptr));
+  Buffer buffer(1 << 20);
+  const auto each = counted == Counted::bytes ? each_of_bytes : each_of_content;
+  each(file, buffer,
+       [&](std::size_t size) { require(EVP_DigestUpdate(digest.get(), buffer.data(), size)); });
+  unsigned char bytes[EVP_MAX_MD_SIZE];
+  unsigned count = 0;
+  require(EVP_DigestFinal_ex(digest.get(), bytes, &count));
+  std::string text;
+  for (unsigned i = 0; i < count; ++i) text += fmt::format("{:02x}", bytes[i]);
+  return text;
+}
+
+// The bar and the lines have the same content.
+
+namespace {
+
+constexpr auto kBetweenLines = std::chrono::seconds(5);
+constexpr int kBarWidth = 20;
+
+}  // namespace
+
+std::string human_bytes(std::int64_t bytes) {
+  constexpr const char* units[] = {"kB", "MB", "GB", "TB"};
+  if (bytes < 1000) return fmt::format("{} bytes", bytes);
+  auto value = static_cast<double>(bytes) / 1000;
+  std::size_t unit = 0;
+  while (value >= 999.95 && unit < 3) {
+    value /= 1000;
+    ++unit;
+  }
+  return fmt::format("{:.1f} {}", value, units[unit]);
+}
+
+std::string transfer_text(const TransferState& state, TransferBar bar) {
+  std::string text = state.name;
+  if (state.total && *state.total > 0) {
+    const double part =
+        std::clamp(static_cast<double>(state.done) / static_cast<double>(*state.total), 0., 1.);
+    if (bar == TransferBar::yes) {
+      const auto full = static_cast<int>(part * kBarWidth);
+      text += fmt::format("  [{}{}]", std::string(full, '#'), std::string(kBarWidth - full, ' '));
+    }
+    text += fmt::format("  {:.0f} % of {}", part * 100, human_bytes(*state.total));
+  } else {
+    text += "  " + human_bytes(state.done);
+  }
+  const double seconds = state.passed.count();
+  const double rate =
+      seconds > 0 ? static_cast<double>(state.done - state.begun_with) / seconds : 0;
+  return text + fmt::format("  {}/s", human_bytes(static_cast<std::int64_t>(std::max(rate, 0.))));
+}
+
+void TransferProgress::begin(const std::string& name, std::int64_t done) {
+  name_ = name;
+  begun_with_ = done;
+  begin_ = shown_ = Clock::now();
+}
+
+void TransferProgress::update(std::int64_t done, std::optional<std::int64_t> total) {
+  const auto now = Clock::now();
+  const TransferState state{name_, begun_with_, done, total, now - begin_};
+  console_.draw([&](int columns) {
+    return (prefix_ + transfer_text(state, TransferBar::yes))
+        .substr(0, static_cast<std::size_t>(columns));
+  });
+  if (console_.has_bar() || now - shown_ < kBetweenLines) return;
+  shown_ = now;
+  say(transfer_text(state, TransferBar::no));
+}
+
+void TransferProgress::finish(std::int64_t size, const std::string& source) {
+  say(fmt::format("{}: {} from {} in {:.1f} s", name_, human_bytes(size), source,
+                  std::chrono::duration<double>(Clock::now() - begin_).count()));
+}
+
+void TransferProgress::say(const std::string& text) {
+  console_.line(prefix_ + text);
 }
 
 }  // namespace dtool::trainer

@@ -6,13 +6,68 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "trainer/data/checksum.h"
-#include "trainer/data/transfer_progress.h"
+#include "trainer/report/console.h"
 
 namespace dtool::trainer {
+
+// Shows the progress of a download or copy: a bar on a terminal, occasional lines in a log.
+
+/// `9.6 MB`, in powers of ten.
+std::string human_bytes(std::int64_t bytes);
+
+/// How far a transfer is.
+struct TransferState {
+  std::string name{};
+  std::int64_t begun_with = 0;  ///< bytes that were here before
+  std::int64_t done = 0;        ///< bytes that are here
+  std::optional<std::int64_t> total{};
+  std::chrono::duration<double> passed{};
+};
+
+enum class TransferBar { no, yes };
+
+/// `a  50 % of 2.0 MB  1.0 MB/s`, with a bar after the name.
+std::string transfer_text(const TransferState& state, TransferBar bar);
+
+/// Writes to stdout.
+class TransferProgress {
+ public:
+  /// `prefix` precedes each line, such as `red02: `.
+  explicit TransferProgress(std::string prefix) : prefix_(std::move(prefix)) {}
+
+  /// A new file begins, of which `done` bytes are here.
+  void begin(const std::string& name, std::int64_t done);
+  /// Shows the progress if it is time to.
+  void update(std::int64_t done, std::optional<std::int64_t> total);
+  /// The file is complete: prints one line with its size, `source` and time.
+  void finish(std::int64_t size, const std::string& source);
+  /// Prints a separate line.
+  void say(const std::string& text);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  std::string prefix_;
+  TrainingConsole console_;
+  std::string name_;
+  std::int64_t begun_with_ = 0;
+  Clock::time_point begin_{};
+  Clock::time_point shown_{};
+};
+
+// SHA-256 of files: proves that a download is the right file.
+
+/// Which bytes of a file count: its own, or for a gzip file the unpacked ones (compressors produce
+/// different bytes for the same content, and mirrors recompress).
+enum class Counted { bytes, content };
+
+/// The SHA-256 of a file as 64 lower-case hexadecimal digits. Throws std::runtime_error when the
+/// file cannot be read or, for its content, when its gzip data is damaged or cut short.
+std::string sha256_of(const std::filesystem::path& file, Counted counted);
 
 /// The wanted file, independent of the mirror.
 struct WantedFile {

@@ -30,4 +30,13 @@ FileSettings read_file_settings(TomlReader& reader, FileSource source);
 /// For drawn data: refuses every key about files.
 void refuse_file_settings(const TomlReader& reader);
 
+// Facts about MNIST: http://yann.lecun.com/exdb/mnist/.
+
+/// MNIST's four files with their names on mirrors: training images and labels, test images and
+/// labels.
+std::vector<DataFile> mnist_files();
+
+/// URLs of folders that hold them.
+std::vector<std::string> mnist_mirrors();
+
 }  // namespace dtool::trainer

@@ -2,8 +2,11 @@
 // Gives every machine its data files before training.
 #pragma once
 
+#include <c10/core/Device.h>
+
 #include <string>
 
+#include "trainer/data/data_set.h"
 #include "trainer/data/file_settings.h"
 #include "trainer/ranks/rendezvous.h"
 
@@ -19,5 +22,13 @@ void provide_data(FileSettings& settings, const Meeting& meeting);
 /// whose length differs between ranks, and before collective operations, which have a limit. Throws
 /// CollectiveFailed if the store is gone.
 void wait_for_all_ranks(const Meeting& meeting, const std::string& what);
+
+// Gives each rank the data set, of which a machine needs one copy only.
+
+/// Loads the data into memory that the ranks of this machine share, or where they cannot share it
+/// into each rank's own, and copies it to a GPU. One rank of each machine loads, and every rank
+/// waits for the slowest, however long that takes: all of them must call it, once. Throws as
+/// `load_data` does, on every rank of the machine, and CollectiveFailed if the run's store is gone.
+DataSets load_on_machine(const DataSettings& settings, const Meeting& meeting, at::Device device);
 
 }  // namespace dtool::trainer

@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "trainer/launch/run_token.h"
+#include "trainer/launch/greeting.h"
 
 namespace dtool::trainer {
 namespace {

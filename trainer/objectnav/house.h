@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-#include "trainer/objectnav/environment_settings.h"
+#include "trainer/objectnav/objectnav_settings.h"
 #include "trainer/objectnav/observation.h"
 
 namespace dtool::trainer {

@@ -1,43 +1,30 @@
 # SPDX-License-Identifier: MIT
 # ObjectNav, with what it is learned by
 target_sources(dtool_trainer PRIVATE
-  trainer/objectnav/build_rooms.cpp
   trainer/objectnav/episode.cpp
-  trainer/objectnav/furnish.cpp
   trainer/objectnav/house.cpp
   trainer/objectnav/objectnav_settings.cpp
   trainer/objectnav/paths.cpp
   trainer/objectnav/samplers.cpp
-  trainer/objectnav/scene.cpp
   trainer/objectnav/show_rollout.cpp
-  trainer/objectnav/stepping_threads.cpp
-  trainer/objectnav/svg_house.cpp
-  trainer/objectnav/svg_path.cpp
   trainer/objectnav/svg_picture.cpp
-  trainer/objectnav/text_picture.cpp
   trainer/objectnav/trace.cpp
   trainer/objectnav/view.cpp
-  trainer/reinforcement/counted_random.cpp
   trainer/reinforcement/gru_gates.cpp
   trainer/reinforcement/mini_batches.cpp
   trainer/reinforcement/pipeline.cpp
   trainer/reinforcement/sum_rows.cpp)
 target_sources(dtool_trainer_torch PRIVATE
   trainer/objectnav/agent/actor_critic.cpp
-  trainer/objectnav/agent/checkpoint_policy.cpp
   trainer/objectnav/agent/ddppo.cpp
-  trainer/objectnav/agent/experience.cpp
   trainer/objectnav/agent/follow_checkpoints.cpp
   trainer/objectnav/agent/kept_samplers.cpp
   trainer/objectnav/agent/learner.cpp
   trainer/objectnav/agent/objectnav_runner.cpp
   trainer/objectnav/agent/rollout.cpp
   trainer/objectnav/agent/sample_actions.cpp
-  trainer/objectnav/agent/sampler_shares.cpp
   trainer/objectnav/agent/validation.cpp
   trainer/objectnav/agent/view_embedding.cpp
-  trainer/reinforcement/advantage_statistics.cpp
-  trainer/reinforcement/gae.cpp
   trainer/reinforcement/masked_gru.cpp
   trainer/reinforcement/ppo_loss.cpp
   trainer/reinforcement/stragglers.cpp)

@@ -9,7 +9,7 @@
 
 #include "trainer/objectnav/observation.h"
 #include "trainer/objectnav/show_rollout.h"
-#include "trainer/settings/choice.h"
+#include "trainer/settings/toml_reader.h"
 #include "trainer/settings/usage_error.h"
 
 namespace dtool::trainer {

@@ -3,14 +3,18 @@
 
 #include <algorithm>
 #include <cassert>
+#include <condition_variable>
 #include <cstring>
 #include <limits>
+#include <mutex>
 #include <stdexcept>
+#include <thread>
 
 #include "trainer/objectnav/episode.h"
-#include "trainer/objectnav/scene.h"
+#include "trainer/objectnav/trace.h"
 
 namespace dtool::trainer {
+
 namespace {
 
 /// A sampler in a checkpoint. All of one size, so that there is no padding, whose bytes would be
@@ -183,6 +187,79 @@ void Samplers::restore(const std::vector<std::uint8_t>& state) {
     restored[i].sums = one.sums;
   }
   std::copy(restored.begin(), restored.end(), samplers_.begin());
+}
+
+struct SteppingThreads::Shared {
+  std::mutex mutex;
+  std::condition_variable has_begun;
+  std::condition_variable is_done;
+  std::int64_t steps = 0;  ///< that have begun
+  int busy = 0;            ///< threads that have not finished the last of them
+  bool is_closing = false;
+  int first = 0;
+  int last = 0;
+  StepArrays arrays;
+  std::vector<std::thread> threads;
+
+  void work(Samplers& samplers, int thread);
+};
+
+void SteppingThreads::Shared::work(Samplers& samplers, int thread) {
+  std::int64_t done = 0;
+  std::unique_lock lock(mutex);
+  for (;;) {
+    has_begun.wait(lock, [&] { return is_closing || steps > done; });
+    if (is_closing) return;
+    const auto count = static_cast<int>(threads.size());
+    const auto part = [&](int number) { return first + (last - first) * number / count; };
+    const int begin = part(thread);
+    const int end = part(thread + 1);
+    const StepArrays here = arrays;
+    lock.unlock();
+    samplers.step(begin, end, here.actions, here.rewards, here.ended, here.observations);
+    lock.lock();
+    ++done;
+    if (--busy == 0) is_done.notify_one();
+  }
+}
+
+SteppingThreads::SteppingThreads(Samplers& samplers, int threads)
+    : samplers_(samplers), shared_(std::make_unique<Shared>()) {
+  const std::lock_guard lock(shared_->mutex);  // none looks at how many there are before all are
+  for (int i = 0; i < threads; ++i) {
+    shared_->threads.emplace_back(&Shared::work, shared_.get(), std::ref(samplers), i);
+  }
+}
+
+SteppingThreads::~SteppingThreads() {
+  wait();
+  {
+    const std::lock_guard lock(shared_->mutex);
+    shared_->is_closing = true;
+  }
+  shared_->has_begun.notify_all();
+  for (std::thread& each : shared_->threads) each.join();
+}
+
+void SteppingThreads::begin(int begin, int end, const StepArrays& arrays) {
+  if (shared_->threads.empty()) {
+    samplers_.step(begin, end, arrays.actions, arrays.rewards, arrays.ended, arrays.observations);
+    return;
+  }
+  {
+    const std::lock_guard lock(shared_->mutex);
+    shared_->first = begin;
+    shared_->last = end;
+    shared_->arrays = arrays;
+    shared_->busy = static_cast<int>(shared_->threads.size());
+    ++shared_->steps;
+  }
+  shared_->has_begun.notify_all();
+}
+
+void SteppingThreads::wait() {
+  std::unique_lock lock(shared_->mutex);
+  shared_->is_done.wait(lock, [&] { return shared_->busy == 0; });
 }
 
 }  // namespace dtool::trainer

@@ -3,6 +3,7 @@
 // the worker for a network's policy.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -18,5 +19,10 @@ void show_rollout(const RolloutOptions& options, const EnvironmentSettings& sett
 
 /// The policies without a network: `shortest`, and `random`, whose actions depend on `seed`.
 MovePolicy policy_without_network(PolicyKind kind, std::uint64_t seed);
+
+// An episode as text: the map with the agent's path, and the agent's view beside it.
+
+/// The state before move `step`; if `step` is the number of moves, the last state.
+std::string text_picture(const Trace& trace, std::size_t step);
 
 }  // namespace dtool::trainer

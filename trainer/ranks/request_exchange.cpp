@@ -34,7 +34,8 @@ void set_will(c10d::Store& store, const std::string& sentence) {
 }
 
 void set_silence(c10d::Store& store, std::chrono::seconds limit, const std::string& sentence) {
-  if (auto* const own = dynamic_cast<RunStore*>(&store)) own->set_silence(limit, kFailureKey, sentence);
+  if (auto* const own = dynamic_cast<RunStore*>(&store))
+    own->set_silence(limit, kFailureKey, sentence);
 }
 
 std::string asked(int signal) {

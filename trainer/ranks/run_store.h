@@ -12,7 +12,7 @@
 #include <torch/csrc/distributed/c10d/Store.hpp>
 #include <vector>
 
-#include "trainer/launch/line_socket.h"
+#include "trainer/launch/front_door.h"
 #include "trainer/ranks/store_server.h"
 
 namespace dtool::trainer {

@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "trainer/launch/front_door.h"
-#include "trainer/launch/line_socket.h"
 
 namespace dtool::trainer {
 namespace {

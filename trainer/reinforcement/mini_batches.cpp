@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "trainer/data/sampler.h"
-#include "trainer/reinforcement/counted_random.h"
 
 namespace dtool::trainer {
+
 namespace {
 
 constexpr std::uint64_t kPurpose = 0x6d696e692d626174;  // "mini-bat"
@@ -42,6 +42,18 @@ std::vector<std::vector<std::int64_t>> mini_batches(const SamplerRange& samplers
     batches[static_cast<std::size_t>(part)].push_back(i);
   }
   return batches;
+}
+
+std::uint64_t random_bits(std::uint64_t purpose, std::uint64_t seed, std::uint64_t stream,
+                          std::uint64_t number) {
+  std::uint64_t bits = Random(purpose).next();
+  for (const std::uint64_t each : {seed, stream, number}) bits = Random(bits ^ each).next();
+  return bits;
+}
+
+double random_share(std::uint64_t purpose, std::uint64_t seed, std::uint64_t stream,
+                    std::uint64_t number) {
+  return static_cast<double>(random_bits(purpose, seed, stream, number) >> 11) * 0x1p-53;
 }
 
 }  // namespace dtool::trainer

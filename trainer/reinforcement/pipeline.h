@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "trainer/settings/schedule.h"
+#include "trainer/settings/schedule_settings.h"
 
 namespace dtool::trainer {
 

@@ -6,6 +6,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <vector>
 
 #include "trainer/reinforcement/ppo_settings.h"
 
@@ -64,5 +65,50 @@ PpoLoss ppo_loss(const PpoSettings& settings, const at::Tensor& logits, const at
 
 /// Gives `PpoLoss::sums` (or several added up) their names. Waits for the device.
 PpoSums sums_of(const at::Tensor& sums);
+
+// Generalized advantage estimation (Schulman et al. 2016, https://arxiv.org/abs/1506.02438).
+
+/// T steps of N samplers; all float, contiguous and on the CPU.
+struct Experience {
+  at::Tensor rewards;  ///< [at least T, N]
+  at::Tensor values;   ///< [at least T + 1, N]
+  at::Tensor keep;     ///< [at least T + 1, N]: 0 if that observation begins an episode, else 1
+};
+
+struct Discount {
+  double gamma;
+  double lambda;
+};
+
+/// Writes advantages and returns to the first `steps` rows of `advantages` and `returns`. Both have
+/// the shape [at least T, N]. The advantages are
+///
+///   A_t     = delta_t + gamma lambda keep_{t+1} A_{t+1}
+///   delta_t = r_t + gamma keep_{t+1} V_{t+1} - V_t
+///
+/// with A = 0 after the last step (the paper's equation 16, summed from the end). The returns are
+///
+///   R_t = A_t + V_t
+void estimate_advantages(const Experience& experience, std::int64_t steps, const Discount& discount,
+                         at::Tensor& advantages, at::Tensor& returns);
+
+// Advantages normalised over the experience of all ranks, as DD-PPO does
+// (https://arxiv.org/abs/1911.00357).
+
+/// Statistics over all ranks' steps; a rollout that was cut short counts with its actual steps.
+struct AdvantageStatistics {
+  double count = 0;
+  double mean = 0;
+  double standard_deviation = 0;  ///< of the whole population: divided by `count`
+};
+
+/// Sums that can be added over ranks: count, sum, sum of squares. `advantages` are floats of any
+/// shape.
+std::vector<double> advantage_sums(const at::Tensor& advantages);
+
+AdvantageStatistics statistics_of(const std::vector<double>& sums);
+
+/// Computes (A - mean) / (standard deviation + 1e-5) in place, as AllenAct does.
+void normalise_advantages(const AdvantageStatistics& statistics, at::Tensor& advantages);
 
 }  // namespace dtool::trainer

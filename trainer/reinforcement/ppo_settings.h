@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "trainer/settings/cuda_graph.h"
+#include "trainer/settings/train_settings.h"
 
 namespace dtool::trainer {
 

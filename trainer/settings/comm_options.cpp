@@ -7,10 +7,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <stdexcept>
 
 #include "trainer/settings/usage_error.h"
 
 namespace dtool::trainer {
+
 namespace {
 
 constexpr std::int64_t kLeastSize = 4;
@@ -156,6 +158,29 @@ Backend parse_backend(std::string_view text) {
   if (text == "gloo") return Backend::gloo;
   if (text == "nccl") return Backend::nccl;
   throw UsageError(fmt::format("--backend: there is no '{}'", text), "there are auto, gloo, nccl");
+}
+
+std::string_view to_string(Algorithm algorithm) {
+  switch (algorithm) {
+    case Algorithm::ring:
+      return "ring";
+    case Algorithm::pairwise:
+      return "pairwise";
+    case Algorithm::halving_doubling:
+      return "halving_doubling";
+    case Algorithm::doubling:
+      return "doubling";
+    case Algorithm::tree:
+      return "tree";
+  }
+  throw std::logic_error("no such algorithm");
+}
+
+std::optional<Algorithm> algorithm_of(std::string_view name) {
+  for (const Algorithm each : kAlgorithms) {
+    if (to_string(each) == name) return each;
+  }
+  return std::nullopt;
 }
 
 }  // namespace dtool::trainer

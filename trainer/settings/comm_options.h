@@ -10,10 +10,21 @@
 #include <string_view>
 #include <vector>
 
-#include "trainer/settings/algorithm.h"
 #include "trainer/settings/experiment.h"
 
 namespace dtool::trainer {
+
+// The algorithms of all-reduce and reduce that are made of messages, and their names.
+
+enum class Algorithm { ring, pairwise, halving_doubling, doubling, tree };
+
+inline constexpr Algorithm kAlgorithms[] = {Algorithm::ring, Algorithm::pairwise,
+                                            Algorithm::halving_doubling, Algorithm::doubling,
+                                            Algorithm::tree};
+
+/// `ring`, `pairwise`, `halving_doubling`, `doubling`, `tree`.
+std::string_view to_string(Algorithm algorithm);
+std::optional<Algorithm> algorithm_of(std::string_view name);
 
 enum class Operation {
   send_recv,    ///< a message there and one back, one side after the other

@@ -3,11 +3,19 @@
 #include "trainer/settings/model_settings.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include "trainer/settings/choice.h"
+#include <charconv>
+#include <functional>
+#include <numeric>
+#include <sstream>
+
+#include "killfiles/nearest.h"
+#include "trainer/settings/toml_reader.h"
 #include "trainer/settings/usage_error.h"
 
 namespace dtool::trainer {
+
 namespace {
 
 std::vector<Layer> read_layers(TomlReader& reader, ModelKind kind) {
@@ -105,6 +113,155 @@ ModelSettings read_model(TomlReader& reader, ModelKind kind) {
   model.sync_batch_norm =
       reader.boolean("model.sync_batch_norm", true) ? SyncBatchNorm::yes : SyncBatchNorm::no;
   return model;
+}
+
+// Parses layers by one table of their kinds.
+
+namespace {
+
+struct Kind {
+  const char* name;
+  LayerKind kind;
+  const char* example;
+};
+
+constexpr Kind kKinds[] = {
+    {"linear", LayerKind::linear, "linear 50"},
+    {"conv", LayerKind::convolution, "conv 8 3"},
+    {"batch_norm", LayerKind::batch_norm, "batch_norm"},
+    {"dropout", LayerKind::dropout, "dropout 0.5"},
+    {"max_pool", LayerKind::max_pool, "max_pool 2"},
+    {"average_pool", LayerKind::average_pool, "average_pool 2"},
+    {"relu", LayerKind::relu, "relu"},
+    {"gelu", LayerKind::gelu, "gelu"},
+    {"tanh", LayerKind::tanh, "tanh"},
+    {"sigmoid", LayerKind::sigmoid, "sigmoid"},
+};
+
+/// The words after the layer's name, taken one by one.
+class Words {
+ public:
+  explicit Words(const std::string& line) : line_(line) {
+    std::istringstream stream(line);
+    for (std::string word; stream >> word;) words_.push_back(word);
+  }
+
+  bool empty() const { return next_ == words_.size(); }
+  std::string take() { return empty() ? "" : words_[next_++]; }
+
+  template <class Number>
+  Number number(const char* what, Number least, Number most) {
+    const std::string word = take();
+    Number value{};
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+    if (error != std::errc() || end != word.data() + word.size() ||
+        !(value >= least && value <= most)) {
+      throw UsageError(fmt::format("layer '{}': {} must be from {} to {}, not '{}'", line_, what,
+                                   least, most, word));
+    }
+    return value;
+  }
+
+ private:
+  const std::string& line_;
+  std::vector<std::string> words_;
+  std::size_t next_ = 0;
+};
+
+const Kind& kind_named(const std::string& name, const std::string& line) {
+  std::vector<std::string> names;
+  for (const Kind& each : kKinds) {
+    if (each.name == name) return each;
+    names.emplace_back(each.name);
+  }
+  const auto near = killfiles::nearest(name, names);
+  throw UsageError(fmt::format("layer '{}': no layer is called '{}'", line, name),
+                   near ? fmt::format("did you mean '{}'?", *near)
+                        : fmt::format("one of {}", fmt::join(names, ", ")));
+}
+
+constexpr std::int64_t kWidest = 1 << 24;
+constexpr std::int64_t kLargestKernel = 1024;
+
+void read_sizes(Layer& layer, Words& words) {
+  switch (layer.kind) {
+    case LayerKind::linear:
+      layer.width = words.number<std::int64_t>("the number of outputs", 1, kWidest);
+      break;
+    case LayerKind::convolution:
+      layer.width = words.number<std::int64_t>("the number of channels", 1, kWidest);
+      layer.kernel = words.number<std::int64_t>("the kernel", 1, kLargestKernel);
+      break;
+    case LayerKind::max_pool:
+    case LayerKind::average_pool:
+      layer.kernel = words.number<std::int64_t>("the window", 1, kLargestKernel);
+      layer.stride = layer.kernel;
+      break;
+    case LayerKind::dropout:
+      layer.share = words.number<double>("the share", 0, 0.999);
+      break;
+    default:
+      break;
+  }
+}
+
+std::int64_t side_after(const Layer& layer, std::int64_t side) {
+  return (side + 2 * layer.padding - layer.kernel) / layer.stride + 1;
+}
+
+bool has_window(LayerKind kind) {
+  return kind == LayerKind::convolution || kind == LayerKind::max_pool ||
+         kind == LayerKind::average_pool;
+}
+
+}  // namespace
+
+Layer parse_layer(const std::string& line) {
+  Words words(line);
+  const std::string name = words.take();
+  const Kind& kind = kind_named(name, line);
+  Layer layer;
+  layer.kind = kind.kind;
+  layer.words = line;
+  read_sizes(layer, words);
+  while (!words.empty()) {
+    const std::string word = words.take();
+    if (word == "stride" && has_window(layer.kind)) {
+      layer.stride = words.number<std::int64_t>("the stride", 1, kLargestKernel);
+    } else if (word == "padding" && layer.kind == LayerKind::convolution) {
+      layer.padding = words.number<std::int64_t>("the padding", 0, kLargestKernel);
+    } else {
+      throw UsageError(fmt::format("layer '{}': '{}' is one word too many", line, word),
+                       fmt::format("such as \"{}\"", kind.example));
+    }
+  }
+  return layer;
+}
+
+Shape shape_after(const Layer& layer, const Shape& in) {
+  if (layer.kind == LayerKind::linear) return {layer.width};
+  if (!has_window(layer.kind)) return in;
+  if (in.size() != 3) {
+    throw UsageError(
+        fmt::format("layer '{}' needs images, but gets {} values", layer.words, count_values(in)));
+  }
+  const Shape out = {layer.kind == LayerKind::convolution ? layer.width : in[0],
+                     side_after(layer, in[1]), side_after(layer, in[2])};
+  if (in[1] + 2 * layer.padding < layer.kernel || in[2] + 2 * layer.padding < layer.kernel) {
+    throw UsageError(
+        fmt::format("layer '{}' is too large for images of {} x {}", layer.words, in[1], in[2]));
+  }
+  return out;
+}
+
+std::int64_t multiply_adds(const Layer& layer, const Shape& in) {
+  if (layer.kind == LayerKind::linear) return count_values(in) * layer.width;
+  if (layer.kind != LayerKind::convolution) return count_values(in);
+  return count_values(shape_after(layer, in)) * in[0] * layer.kernel * layer.kernel;
+}
+
+std::int64_t count_values(const Shape& shape) {
+  return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
 }
 
 }  // namespace dtool::trainer

@@ -2,13 +2,57 @@
 // The [model] table of an experiment whose workload learns from samples.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
-#include "trainer/settings/layers.h"
 #include "trainer/settings/toml_reader.h"
 
 namespace dtool::trainer {
+
+// The layers of a built-in model as an experiment describes them, and the shapes between them.
+// Without LibTorch, so that `--check` and the launcher can use it.
+
+/// One sample's dimensions: `[features]` or `[channels, rows, columns]`.
+using Shape = std::vector<std::int64_t>;
+
+enum class LayerKind {
+  linear,
+  convolution,
+  batch_norm,
+  dropout,
+  max_pool,
+  average_pool,
+  relu,
+  gelu,
+  tanh,
+  sigmoid,
+};
+
+struct Layer {
+  LayerKind kind{};
+  std::string words;       ///< text from the experiment, for messages
+  std::int64_t width = 0;  ///< outputs of a linear layer, channels of a convolution
+  std::int64_t kernel = 0;
+  std::int64_t stride = 1;
+  std::int64_t padding = 0;
+  double share = 0;  ///< of the values that dropout sets to zero
+};
+
+/// Reads `linear 50`, `conv 8 3 [stride 1] [padding 0]` (8 channels, kernel 3 x 3), `max_pool 2
+/// [stride 2]`, `average_pool 2`, `batch_norm`, `dropout 0.5`, `relu`, `gelu`, `tanh`, `sigmoid`.
+/// Throws UsageError naming the words.
+Layer parse_layer(const std::string& words);
+
+/// The shape after the layer for a sample of shape `in`; a linear layer flattens its input. Throws
+/// UsageError if such a sample does not fit.
+Shape shape_after(const Layer& layer, const Shape& in);
+
+/// Multiply-adds of the forward pass for one sample of shape `in`.
+std::int64_t multiply_adds(const Layer& layer, const Shape& in);
+
+/// The number of values in a sample.
+std::int64_t count_values(const Shape& shape);
 
 enum class ModelKind { regression, classifier, autoencoder, torchscript };
 

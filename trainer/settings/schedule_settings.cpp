@@ -5,11 +5,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <numbers>
 
-#include "trainer/settings/choice.h"
+#include "trainer/settings/toml_reader.h"
 #include "trainer/settings/usage_error.h"
 
 namespace dtool::trainer {
+
 namespace {
 
 constexpr Limits<double> kTime = {0.0, 1e9};
@@ -98,6 +101,72 @@ ScheduleSettings read_schedule(TomlReader& reader, const std::vector<Stage>& sta
   schedule.warm_up = reader.number("schedule.warm_up", 0, kTime);
   schedule.warm_up_start = reader.number("schedule.warm_up_start", 0, {0.0, 1.0});
   return schedule;
+}
+
+// One function per kind of schedule.
+
+namespace {
+
+/// `share` 0 is `from`, 1 is `to`.
+double between(double from, double to, double share) {
+  return from + (to - from) * std::clamp(share, 0.0, 1.0);
+}
+
+/// So that the sum of many equal fractions counts as the whole that it is meant to be.
+constexpr double kRounding = 1e-9;
+
+double after_steps(const ScheduleSettings& schedule, double time) {
+  return std::pow(schedule.gamma, std::floor(time / schedule.every + kRounding));
+}
+
+double after_milestones(const ScheduleSettings& schedule, double time) {
+  const auto passed =
+      std::count_if(schedule.milestones.begin(), schedule.milestones.end(),
+                    [&](double milestone) { return time + kRounding >= milestone; });
+  return std::pow(schedule.gamma, static_cast<double>(passed));
+}
+
+double along_pieces(const ScheduleSettings& schedule, double time) {
+  double factor = 1;
+  for (const LinearPiece& piece : schedule.pieces) {
+    factor = between(piece.from, piece.to, time / piece.length);
+    if (time < piece.length) break;
+    time -= piece.length;
+  }
+  return factor;
+}
+
+double along_cosine(const ScheduleSettings& schedule, double time) {
+  const double share = std::clamp(
+      (time - schedule.warm_up) / std::max(schedule.length - schedule.warm_up, kRounding), 0.0,
+      1.0);
+  return schedule.end + (1 - schedule.end) * 0.5 * (1 + std::cos(std::numbers::pi * share));
+}
+
+double without_warm_up(const ScheduleSettings& schedule, double time) {
+  switch (schedule.kind) {
+    case ScheduleKind::step:
+      return after_steps(schedule, time);
+    case ScheduleKind::multi_step:
+      return after_milestones(schedule, time);
+    case ScheduleKind::linear:
+      return between(1, schedule.end, time / schedule.length);
+    case ScheduleKind::multi_linear:
+      return along_pieces(schedule, time);
+    case ScheduleKind::cosine:
+      return along_cosine(schedule, time);
+    case ScheduleKind::constant:
+      break;
+  }
+  return 1;
+}
+
+}  // namespace
+
+double learning_rate_factor(const ScheduleSettings& schedule, double time) {
+  const double factor = without_warm_up(schedule, time);
+  if (time >= schedule.warm_up) return factor;
+  return factor * between(schedule.warm_up_start, 1, time / schedule.warm_up);
 }
 
 }  // namespace dtool::trainer

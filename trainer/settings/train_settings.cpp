@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "trainer/settings/choice.h"
+#include "trainer/settings/toml_reader.h"
 #include "trainer/settings/usage_error.h"
 
 namespace dtool::trainer {

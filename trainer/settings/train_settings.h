@@ -3,13 +3,32 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
-#include "trainer/settings/cuda_graph.h"
 #include "trainer/settings/experiment.h"
 #include "trainer/settings/toml_reader.h"
 
 namespace dtool::trainer {
+
+/// Whether steps are replayed from a CUDA graph.
+enum class CudaGraph { automatic, on, off };
+
+struct CudaGraphSetting {
+  CudaGraph wanted{};
+  std::string key;  ///< in the experiment, such as `train.cuda_graph`
+
+  /// The line that does without, for messages.
+  std::string off() const { return key + " = \"off\""; }
+};
+
+/// Throws UsageError.
+inline CudaGraphSetting read_cuda_graph(TomlReader& reader, const std::string& key) {
+  return {choose<CudaGraph>(
+              reader, key,
+              {{"auto", CudaGraph::automatic}, {"on", CudaGraph::on}, {"off", CudaGraph::off}}),
+          key};
+}
 
 /// Whether `train.batch_size` is per rank, per machine or for the whole run.
 enum class BatchPer { rank, machine, run };

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "trainer/data/batch_loader.h"
+#include "trainer/data/data_set.h"
 #include "trainer/supervised/objective.h"
 #include "trainer/training/data_parallel.h"
 #include "trainer/training/optimizer.h"

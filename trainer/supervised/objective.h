@@ -2,12 +2,18 @@
 // A model with its data and its loss: everything that the training loop trains.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
+#include <chrono>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "trainer/data/data_set.h"
 #include "trainer/model/model.h"
+#include "trainer/ranks/process_group.h"
 #include "trainer/settings/model_settings.h"
 #include "trainer/settings/train_settings.h"
 #include "trainer/training/checkpoint_keeper.h"
@@ -49,5 +55,52 @@ class Objective {
   Target target_;
   Precision precision_;
 };
+
+// Loss and throughput between two lines of the log.
+
+/// Sums over all ranks; seconds are this rank's.
+struct LossSums {
+  double loss = 0;  ///< of each sample
+  double samples = 0;
+  double seconds = 0;
+  /// This rank's first step whose loss is not finite.
+  std::int64_t first_bad_step = std::numeric_limits<std::int64_t>::max();
+
+  void operator+=(const LossSums& other) {
+    loss += other.loss;
+    samples += other.samples;
+    seconds += other.seconds;
+  }
+};
+
+/// Sums since the last take(). A GPU's losses stay on the GPU until then, so that no step waits for
+/// them.
+class LossWindow {
+ public:
+  /// `step` is the run's step, for the message if this loss is not finite.
+  void add(const at::Tensor& mean_loss, std::int64_t samples, std::int64_t step);
+  /// A collective operation; starts new sums.
+  LossSums take(const Group& group);
+  void begin_again();
+
+ private:
+  /// A step's loss that is still on its device.
+  struct Pending {
+    at::Tensor mean_loss;
+    std::int64_t samples = 0;
+    std::int64_t step = 0;
+  };
+  void count(double mean_loss, std::int64_t samples, std::int64_t step);
+  void fetch_pending();
+
+  std::vector<Pending> pending_;
+  LossSums sums_;  ///< this rank's
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+/// `the loss is no longer a number at epoch 2, step 1234, on rank 1 (machine 1, red02)`: names the
+/// rank that was first. Call it if `sums` are not finite. A collective operation with the same
+/// result on all ranks.
+std::string where_the_loss_was_lost(const Group& group, std::int64_t epoch, const LossSums& sums);
 
 }  // namespace dtool::trainer

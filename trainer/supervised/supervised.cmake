@@ -5,7 +5,6 @@ target_sources(dtool_trainer PRIVATE
   trainer/supervised/supervised_settings.cpp)
 target_sources(dtool_trainer_torch PRIVATE
   trainer/supervised/device_step.cpp
-  trainer/supervised/loss_window.cpp
   trainer/supervised/objective.cpp
   trainer/supervised/probe.cpp
   trainer/supervised/supervised.cpp)

@@ -12,15 +12,13 @@
 #include <optional>
 #include <utility>
 
-#include "trainer/data/batch_loader.h"
-#include "trainer/data/machine_data.h"
+#include "trainer/data/data_set.h"
 #include "trainer/data/provide_data.h"
 #include "trainer/data/sampler.h"
 #include "trainer/launch/launch.h"
 #include "trainer/report/written_file.h"
 #include "trainer/settings/usage_error.h"
 #include "trainer/supervised/device_step.h"
-#include "trainer/supervised/loss_window.h"
 #include "trainer/supervised/objective.h"
 #include "trainer/supervised/probe.h"
 #include "trainer/supervised/stage_plan.h"

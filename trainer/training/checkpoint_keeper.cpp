@@ -11,7 +11,6 @@
 #include "trainer/launch/requests.h"
 #include "trainer/report/written_file.h"
 #include "trainer/training/checkpoint_folder.h"
-#include "trainer/training/resume.h"
 #include "trainer/training/snapshot.h"
 
 namespace dtool::trainer {

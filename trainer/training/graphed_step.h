@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "trainer/settings/cuda_graph.h"
+#include "trainer/settings/train_settings.h"
 #include "trainer/training/optimizer.h"
 
 namespace dtool::trainer {

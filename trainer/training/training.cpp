@@ -4,13 +4,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cassert>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 
 #include "trainer/launch/requests.h"
-#include "trainer/training/resume.h"
+#include "trainer/training/snapshot.h"
 
 namespace dtool::trainer {
+
 namespace {
 
 /// One run of the loop, with everything that lives as long as it.
@@ -134,6 +138,28 @@ void Training::answer(int signal) {
 
 void train(const Run& run, Workload& workload) {
   Training(run, workload).run();
+}
+
+#define DTOOL_WORKLOAD(word, folder)   \
+  namespace folder {                   \
+  extern const WorkloadRunner kRunner; \
+  }
+#include "trainer/settings/workloads.def"
+#undef DTOOL_WORKLOAD
+
+const WorkloadRunner& runner_of(const Experiment& experiment) {
+  struct Row {
+    const char* word;
+    const WorkloadRunner* runner;
+  };
+  static const Row rows[] = {
+#define DTOOL_WORKLOAD(word, folder) {#word, &folder::kRunner},
+#include "trainer/settings/workloads.def"
+#undef DTOOL_WORKLOAD
+  };
+  const auto* row = std::ranges::find(rows, experiment.workload, &Row::word);
+  assert(row != std::end(rows));
+  return *row->runner;
 }
 
 }  // namespace dtool::trainer

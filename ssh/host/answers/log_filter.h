@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "ssh/host/rank_log.h"
-#include "ssh/wire/log.h"
+#include "ssh/wire/run.h"
 
 namespace dtool::host {
 

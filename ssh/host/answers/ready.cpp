@@ -8,7 +8,7 @@
 #include "ssh/host/answers/lacks.h"
 #include "ssh/host/files.h"
 #include "ssh/host/identity.h"
-#include "ssh/host/job_files.h"
+#include "ssh/host/members.h"
 #include "ssh/wire/words.h"
 
 namespace dtool::host {

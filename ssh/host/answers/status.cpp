@@ -9,12 +9,10 @@
 #include <string_view>
 #include <utility>
 
-#include "ssh/host/cause_place.h"
 #include "ssh/host/child.h"
 #include "ssh/host/earlier_failure.h"
 #include "ssh/host/files.h"
 #include "ssh/host/identity.h"
-#include "ssh/host/job_files.h"
 #include "ssh/host/members.h"
 #include "ssh/host/rank_log.h"
 #include "ssh/host/session/log_tail.h"

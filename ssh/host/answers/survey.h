@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "ssh/host/answers/gpus.h"
 #include "ssh/wire/check.h"
@@ -38,5 +39,16 @@ std::int64_t memory_of(std::string_view meminfo, std::string_view wanted);
 /// `127.0.1.1` if the text of /etc/hosts leads the machine's own name there; else empty. By such an
 /// address no other machine reaches it.
 std::string loopback_of(std::string_view hosts, std::string_view name);
+
+// Which runs go on on this host, and what they may still need of what dtool brought here.
+
+/// A run that has not ended and may use what has this hash in its path: a trainer, an environment.
+/// On this host or on another with this home folder: a run's script names them. Empty: there is
+/// none.
+std::string run_that_uses(const std::string& hash);
+
+/// The runs that have processes of this user's here and have not ended, sorted. The ids are as the
+/// processes bear them, and may be any text.
+std::vector<std::string> running_runs();
 
 }  // namespace dtool::host

@@ -3,7 +3,7 @@
 // the same port and the same proofs as the sessions of a run (report_port.h, channel.h).
 #pragma once
 
-#include "ssh/wire/reach.h"
+#include "ssh/wire/check.h"
 
 namespace dtool::host {
 

@@ -15,7 +15,6 @@
 #include "ssh/host/session/job.h"
 #include "ssh/host/session/report_link.h"
 #include "ssh/host/session/supervision.h"
-#include "ssh/host/session/watch.h"
 #include "ssh/wire/message.h"
 
 namespace dtool::host {

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,12 +19,12 @@
 #include "ssh/host/kill.h"
 #include "ssh/host/process_table.h"
 #include "ssh/host/rank_log.h"
-#include "ssh/host/session/limits.h"
 #include "ssh/host/session/log_tail.h"
 #include "ssh/wire/run.h"
 #include "ssh/wire/words.h"
 
 namespace dtool::host {
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -180,6 +181,24 @@ int wait_for_child(pid_t child) {
     if (errno != EINTR) return kCannotRun;
   }
   return to_exit_code(status);
+}
+
+namespace {
+
+bool is_raised = false;
+rlimit before{};
+
+}  // namespace
+
+void raise_open_files() {
+  if (is_raised || ::getrlimit(RLIMIT_NOFILE, &before) != 0) return;
+  rlimit raised = before;
+  raised.rlim_cur = raised.rlim_max;
+  is_raised = ::setrlimit(RLIMIT_NOFILE, &raised) == 0;
+}
+
+void restore_open_files() {
+  if (is_raised) ::setrlimit(RLIMIT_NOFILE, &before);
 }
 
 }  // namespace dtool::host

@@ -62,4 +62,13 @@ std::optional<int> wait_for_child(pid_t child, Time patience);
 /// The same without a time limit.
 int wait_for_child(pid_t child);
 
+// The limit of open files. Machine 0's session has a connection to each machine of the run, so it
+// raises the limit; its children get the original one.
+
+/// Raises the limit as far as this user may.
+void raise_open_files();
+
+/// Restores the original limit. Safe between fork and exec.
+void restore_open_files();
+
 }  // namespace dtool::host

@@ -11,8 +11,8 @@
 #include <stdexcept>
 
 #include "ssh/host/files.h"
-#include "ssh/host/log_times.h"
 #include "ssh/host/process_table.h"
+#include "ssh/host/rank_log.h"
 #include "ssh/host/session/job.h"
 #include "ssh/host/session/last_words.h"
 #include "ssh/host/session/rank_logs.h"

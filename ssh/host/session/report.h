@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ssh/host/cause_place.h"
+#include "ssh/host/earlier_failure.h"
 
 namespace dtool::host {
 

@@ -14,7 +14,7 @@
 
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
-#include "ssh/host/job_files.h"
+#include "ssh/host/members.h"
 #include "ssh/wire/words.h"
 
 namespace dtool::host {

@@ -13,7 +13,7 @@
 
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
-#include "ssh/host/log_times.h"
+#include "ssh/host/rank_log.h"
 #include "ssh/host/session/job.h"
 #include "ssh/host/session/rank_logs.h"
 #include "ssh/host/session/supervised_session.h"

@@ -4,7 +4,13 @@
 // supervises the machine's part of a run, and on machine 0 the whole run.
 #pragma once
 
+#include <algorithm>
+#include <optional>
 #include <string>
+#include <utility>
+
+#include "ssh/host/session/coordinator.h"
+#include "ssh/host/session/machine.h"
 
 namespace dtool::host {
 
@@ -13,5 +19,48 @@ void tell_script_this_program();
 
 /// The session's exit code: the script's last one.
 int run_session(const std::string& log);
+
+// The order in which a session acts on what it has heard: supervised_session.cpp does so with
+// sockets and processes, the simulation (tests/simulation) with messages. No clock.
+
+/// How long a session may wait for an event. `link`: a machine's way to machine 0, if it has one.
+template <class Link>
+Time patience_of(const Coordinator* coordinator, const Machine& machine, const Link* link,
+                 Time now) {
+  using namespace std::chrono_literals;
+  const bool is_soon = (coordinator && coordinator->is_judging()) || machine.is_standing_still();
+  Time patience = is_soon ? 100ms : 1s;
+  if (const auto next_try = link ? link->time_to_next_try(now) : std::nullopt)
+    patience = std::min(patience, *next_try);
+  return patience;
+}
+
+/// Hands on what was heard, and does what is due. `send` brings a decision to the other machines.
+template <class Link, class Send>
+void take_turn(Coordinator* coordinator, Machine& machine, Link* link,
+               std::optional<Decision>& heard, Send send, Time now) {
+  if (const auto decision = std::exchange(heard, std::nullopt)) machine.take(*decision);
+  // A kill that has begun ends the run on all machines: nothing is decided meanwhile.
+  if (coordinator && !machine.is_standing_still()) {
+    if (const auto decision = coordinator->decide(now)) {
+      send(*decision);
+      machine.take(*decision);
+    }
+  }
+  // The machine's state comes before its sign of life: else one that was frozen would say first
+  // that all is well, and machine 0 would not wait for the failure that it has to tell.
+  machine.turn(now);
+  const auto loss = link ? link->turn(now) : std::nullopt;
+  if (!loss) return;
+  machine.take_loss(*loss);
+  machine.turn(now);
+}
+
+/// Whether a machine's session that is over has nothing more to tell, and nobody to hear.
+template <class Link>
+bool has_said_last_words(const Coordinator* coordinator, const Link* link, Time now) {
+  if (coordinator) return coordinator->has_all_gone(now);
+  return !link || link->is_told() || link->is_refused(now);
+}
 
 }  // namespace dtool::host

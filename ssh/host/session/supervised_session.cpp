@@ -15,20 +15,17 @@
 #include <vector>
 
 #include "ssh/host/files.h"
-#include "ssh/host/log_times.h"
 #include "ssh/host/rank_log.h"
 #include "ssh/host/session/coordinator.h"
 #include "ssh/host/session/guard.h"
 #include "ssh/host/session/job.h"
 #include "ssh/host/session/last_words.h"
-#include "ssh/host/session/limits.h"
 #include "ssh/host/session/log_tail.h"
 #include "ssh/host/session/machine.h"
 #include "ssh/host/session/rank_logs.h"
 #include "ssh/host/session/report_link.h"
 #include "ssh/host/session/report_port.h"
-#include "ssh/host/session/session_turn.h"
-#include "ssh/host/session/watch.h"
+#include "ssh/host/session/session.h"
 #include "ssh/wire/words.h"
 
 namespace dtool::host {

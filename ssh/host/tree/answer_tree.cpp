@@ -11,17 +11,21 @@
 #include <optional>
 #include <string>
 
+#include "ssh/host/child.h"
+#include "ssh/host/files.h"
+#include "ssh/host/identity.h"
 #include "ssh/host/tree/copy_folder.h"
-#include "ssh/host/tree/mark.h"
+#include "ssh/host/tree/inside.h"
 #include "ssh/host/tree/own_tree.h"
 #include "ssh/host/tree/package_reader.h"
 #include "ssh/host/tree/placing.h"
-#include "ssh/host/tree/stored_tree.h"
+#include "ssh/host/tree/remove_tree.h"
 #include "ssh/host/tree/tree_change.h"
 #include "ssh/host/tree/tree_folder.h"
 #include "ssh/wire/message.h"
 
 namespace dtool::host {
+
 namespace {
 
 /// Without the lock: whether there is nothing to do here, or nothing yet.
@@ -150,6 +154,27 @@ TreeReply answer_tree(const TreeRequest& request, FrameInput& input) {
   const bool is_whole = reply.is_whole || (reply.placed && reply.placed->is_whole);
   if (is_whole && request.own) make_own_tree_of_code(folder, *request.own, request.tree);
   return reply;
+}
+
+LookReply look_at_source(const LookRequest& request) {
+  const std::string path = expand_home(request.folder);
+  const Mark mark(path, request.mark, request.host);
+  if (request.lets_go) {
+    mark.let_go();
+    return {};
+  }
+  if (!is_program("rsync"))
+    throw Refused("rsync is not installed", "its package is called rsync on every system");
+  if (!request.run_id.empty()) keep_written(request.run_id);
+  if (!exists(path + "/"))
+    throw Refused("there is no folder " + path,
+                  "the run has not begun to write there, or it was moved or deleted since");
+  Inside folder(path);
+  if (!request.file.empty() && !folder.look_at_file(request.file))
+    throw Refused("there is no file " + path + "/" + request.file);
+  struct stat itself {};
+  ::stat(path.c_str(), &itself);
+  return {itself.st_ino, identify_host(), mark.take()};
 }
 
 }  // namespace dtool::host

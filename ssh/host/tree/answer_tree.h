@@ -5,10 +5,16 @@
 
 #include "ssh/host/frame_input.h"
 #include "ssh/wire/push.h"
+#include "ssh/wire/tree.h"
 
 namespace dtool::host {
 
 /// Throws Refused (tree_folder.h). `input` may hold a package; one that does not fit is not read.
 TreeReply answer_tree(const TreeRequest& request, FrameInput& input);
+
+// Checks whether the source of a `dtool fetch` exists.
+
+/// Throws Refused (tree_folder.h).
+LookReply look_at_source(const LookRequest& request);
 
 }  // namespace dtool::host

@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "ssh/host/sha256.h"
-#include "ssh/host/tree/copy_file.h"
 #include "ssh/host/tree/kept_copy.h"
 #include "ssh/host/tree/package_reader.h"
 

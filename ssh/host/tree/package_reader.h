@@ -10,7 +10,7 @@
 
 #include "ssh/host/frame_input.h"
 #include "ssh/host/tree/cipher.h"
-#include "ssh/wire/frames.h"
+#include "ssh/wire/protocol.h"
 
 struct ZSTD_DCtx_s;
 

@@ -6,7 +6,6 @@
 #include "ssh/host/sha256.h"
 #include "ssh/host/tree/copy_folder.h"
 #include "ssh/host/tree/placing.h"
-#include "ssh/host/tree/stored_tree.h"
 #include "ssh/host/tree/tree_change.h"
 #include "ssh/host/tree/tree_folder.h"
 #include "ssh/wire/message.h"

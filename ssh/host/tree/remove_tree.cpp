@@ -14,11 +14,10 @@
 #include <string_view>
 
 #include "ssh/host/files.h"
-#include "ssh/host/tree/copy_file.h"
 #include "ssh/host/tree/inside.h"
 #include "ssh/host/tree/kept_copy.h"
 #include "ssh/host/tree/own_tree.h"
-#include "ssh/host/tree/stored_tree.h"
+#include "ssh/host/tree/tree_change.h"
 
 namespace dtool::host {
 namespace {

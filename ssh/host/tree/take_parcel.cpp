@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "ssh/host/sha256.h"
-#include "ssh/host/tree/copied_files.h"
-#include "ssh/host/tree/copy_file.h"
+#include "ssh/host/tree/answer_copy.h"
 #include "ssh/host/tree/copy_folder.h"
+#include "ssh/host/tree/kept_copy.h"
 #include "ssh/host/tree/package_reader.h"
 #include "ssh/host/tree/passed_on.h"
 #include "ssh/host/tree/tree_folder.h"

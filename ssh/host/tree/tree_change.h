@@ -12,6 +12,7 @@
 #include "ssh/host/tree/take_parcel.h"
 #include "ssh/host/tree/tree_folder.h"
 #include "ssh/wire/copy.h"
+#include "ssh/wire/tree.h"
 
 namespace dtool::host {
 
@@ -38,5 +39,15 @@ TreeChange read_listing(std::string_view text);
 
 /// The change that a package has brought, from a tree with files of these names. Throws BadMessage.
 TreeChange change_of(const Taken& taken, const FileNames& before);
+
+// A folder of dtool's own for a code tree, `~/.dtool/code/NAME`. `dtool rerun` sends an earlier
+// run's tree there, since the code folder may hold newer code by now.
+
+/// make_own_tree() of a folder that may be such a one: then the run's tree has links to the files
+/// of the code folder, and the stored tree counts as just used. The caller holds the folder's lock.
+void make_own_tree_of_code(TreeFolder& folder, const OwnTree& own, const std::string& tree);
+
+/// Deletes stored trees, with dtool's records of them, that no run was made of for 30 days.
+void remove_old_stored_trees();
 
 }  // namespace dtool::host

@@ -8,7 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
-#include "cli/flag_values.h"
+#include "cli/options.h"
 
 namespace dtool::cli {
 namespace {

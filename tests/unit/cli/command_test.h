@@ -20,7 +20,7 @@
 #include "cli/action.h"
 #include "cli/command_line.h"
 #include "cli/console.h"
-#include "cli/record/new_run.h"
+#include "cli/record/recorded.h"
 #include "cli/settings.h"
 #include "killfiles/killfile.h"
 #include "tests/unit/fake_remote.h"

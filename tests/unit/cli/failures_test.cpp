@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Failed hosts are told once each, like failures together.
-#include "cli/failures.h"
+#include "cli/host_output.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Whole numbers on the command line are decimal, whatever zeros stand before them.
-#include "cli/flag_values.h"
+#include "cli/options.h"
 
 #include <gtest/gtest.h>
 

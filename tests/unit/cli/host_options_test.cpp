@@ -7,9 +7,9 @@
 #include <filesystem>
 
 #include "ssh/config/client_config.h"
-#include "ssh/machine/home_folder.h"
+#include "ssh/machine/files.h"
 #include "ssh/machine/shell_words.h"
-#include "ssh/notice.h"
+#include "ssh/printable.h"
 #include "tests/unit/fault.h"
 #include "tests/unit/temporary_folder.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Text is cut, cleaned and shortened for a terminal.
-#include "cli/terminal_text.h"
+#include "cli/console.h"
 
 #include <gtest/gtest.h>
 

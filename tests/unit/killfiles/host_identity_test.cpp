@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Who a host is: which other one it is taken for, and which words of a host are believed.
-#include "killfiles/host_identity.h"
+#include "killfiles/killfile.h"
 
 #include <gtest/gtest.h>
 

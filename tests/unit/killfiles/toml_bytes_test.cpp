@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Any bytes through a TOML string and back.
-#include "killfiles/toml_bytes.h"
+#include "killfiles/strict_toml.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
-
-#include "killfiles/strict_toml.h"
 
 namespace dtool::killfiles {
 namespace {

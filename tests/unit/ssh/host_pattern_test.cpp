@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Patterns unfolded and folded.
-#include "ssh/host_pattern.h"
+#include "ssh/host.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

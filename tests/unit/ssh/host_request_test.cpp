@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What is said of an answer that does not come whole.
-#include "ssh/host_request.h"
+#include "ssh/remote.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Who counts as silent, so that a later step of a command does not wait for it again.
-#include "ssh/silent_hosts.h"
+#include "ssh/connect_options.h"
 
 #include <gtest/gtest.h>
 

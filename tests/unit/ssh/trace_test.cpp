@@ -4,10 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "ssh/host_request.h"
+#include "ssh/remote.h"
 #include "ssh/wire/check.h"
-#include "ssh/wire/log.h"
-#include "ssh/wire/reach.h"
 #include "ssh/wire/run.h"
 #include "ssh/wire/tree.h"
 #include "tests/unit/fake_remote.h"

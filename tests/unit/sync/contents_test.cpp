@@ -6,7 +6,6 @@
 #include <ctime>
 #include <fstream>
 
-#include "sync/kept_files.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::tree_sync {

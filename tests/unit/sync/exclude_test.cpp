@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sync/exclude.h"
+#include "sync/tree.h"
 
 #include <gtest/gtest.h>
 

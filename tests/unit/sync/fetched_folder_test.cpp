@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What was fetched is no code: which files of a folder with fetched outputs are sent.
-#include "sync/fetched_folder.h"
+#include "sync/pull.h"
 
 #include <gtest/gtest.h>
 

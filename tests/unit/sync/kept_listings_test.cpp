@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sync/kept_listings.h"
+#include "sync/listing.h"
 
 #include <gtest/gtest.h>
 

@@ -13,11 +13,9 @@
 #include <utility>
 
 #include "trainer/objectnav/agent/actor_critic.h"
-#include "trainer/objectnav/agent/experience.h"
 #include "trainer/objectnav/agent/kept_samplers.h"
 #include "trainer/objectnav/agent/learner.h"
 #include "trainer/objectnav/agent/rollout.h"
-#include "trainer/objectnav/agent/sampler_shares.h"
 #include "trainer/objectnav/agent/validation.h"
 #include "trainer/objectnav/samplers.h"
 #include "trainer/ranks/gpu.h"

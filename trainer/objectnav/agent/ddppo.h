@@ -5,7 +5,7 @@
 #pragma once
 
 #include "trainer/objectnav/objectnav_settings.h"
-#include "trainer/training/workload.h"
+#include "trainer/training/training.h"
 
 namespace dtool::trainer {
 

@@ -3,8 +3,13 @@
 // another run.
 #pragma once
 
+#include <cstdint>
+#include <string>
+
 #include "trainer/objectnav/objectnav_settings.h"
-#include "trainer/training/workload.h"
+#include "trainer/objectnav/trace.h"
+#include "trainer/settings/command_line.h"
+#include "trainer/training/training.h"
 
 namespace dtool::trainer {
 
@@ -15,5 +20,17 @@ namespace dtool::trainer {
 /// UsageError if there is no such folder or a checkpoint belongs to another network, RunFailed if
 /// no new one appears for `validation.patience`.
 void follow_checkpoints(const Run& run, const ObjectNavSettings& settings);
+
+// A trained policy for `dtool-trainer rollout`, from a checkpoint.
+
+/// The network of `--checkpoint`, and the checkpoint's file. It draws its actions as `validate`
+/// does with the same seed, so that episode N is the same as in validation. Throws UsageError if
+/// there is no such checkpoint, or it belongs to another network.
+struct CheckpointPolicy {
+  MovePolicy choose;
+  std::string file;
+};
+CheckpointPolicy read_policy(const ObjectNavSettings& settings, const CommandLine& options,
+                             std::uint64_t seed);
 
 }  // namespace dtool::trainer

@@ -8,8 +8,10 @@
 
 #include "trainer/model/model.h"
 #include "trainer/objectnav/agent/rollout.h"
+#include "trainer/objectnav/objectnav_settings.h"
 #include "trainer/objectnav/samplers.h"
 #include "trainer/ranks/process_group.h"
+#include "trainer/ranks/rendezvous.h"
 #include "trainer/reinforcement/mini_batches.h"
 
 namespace dtool::trainer {
@@ -27,5 +29,18 @@ std::vector<NamedTensor> gather_samplers(const Group& group,
 /// is restored, nothing changes, and the result is 0.
 std::int64_t restore_samplers(const std::vector<NamedTensor>& kept, const SamplerRange& mine,
                               Samplers& samplers, Collector& collector);
+
+// Which of a run's samplers each rank has.
+
+/// The samplers of each rank, by rank: global numbers that follow each other. `members` are all
+/// ranks, or nobody for a group of one.
+std::vector<SamplerRange> shares_of(const std::vector<Member>& members,
+                                    const ObjectNavSettings& settings);
+
+/// The number of samplers of all ranks.
+std::int64_t count_all(const std::vector<SamplerRange>& shares);
+
+/// The same ranks as nodes of the tutorial.
+Nodes nodes_of(const std::vector<Member>& members, const ObjectNavSettings& settings);
 
 }  // namespace dtool::trainer

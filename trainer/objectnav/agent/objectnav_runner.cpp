@@ -2,12 +2,11 @@
 // The part of the workload that needs LibTorch.
 #include <ATen/Parallel.h>
 
-#include "trainer/objectnav/agent/checkpoint_policy.h"
 #include "trainer/objectnav/agent/ddppo.h"
 #include "trainer/objectnav/agent/follow_checkpoints.h"
 #include "trainer/objectnav/objectnav_settings.h"
 #include "trainer/objectnav/show_rollout.h"
-#include "trainer/training/workload.h"
+#include "trainer/training/training.h"
 
 namespace dtool::trainer {
 namespace {

@@ -11,7 +11,6 @@
 
 #include "trainer/objectnav/agent/actor_critic.h"
 #include "trainer/objectnav/samplers.h"
-#include "trainer/objectnav/stepping_threads.h"
 #include "trainer/training/graphed_step.h"
 
 namespace dtool::trainer {

@@ -10,7 +10,7 @@
 #include <span>
 
 #include "trainer/objectnav/observation.h"
-#include "trainer/reinforcement/counted_random.h"
+#include "trainer/reinforcement/mini_batches.h"
 
 namespace dtool::trainer {
 namespace {

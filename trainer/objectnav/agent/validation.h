@@ -3,7 +3,6 @@
 #pragma once
 
 #include "trainer/objectnav/agent/actor_critic.h"
-#include "trainer/objectnav/environment_settings.h"
 #include "trainer/objectnav/objectnav_settings.h"
 #include "trainer/ranks/process_group.h"
 #include "trainer/report/progress_log.h"

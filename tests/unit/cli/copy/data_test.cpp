@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/copy/data.h"
+#include "cli/copy/copy_to_hosts.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "ssh/host_pattern.h"
+#include "ssh/host.h"
 #include "ssh/wire/check.h"
 
 namespace dtool::cli {

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ssh/wire/reach.h"
+#include "ssh/wire/check.h"
 #include "tests/unit/fake_remote.h"
 
 namespace dtool::cli {

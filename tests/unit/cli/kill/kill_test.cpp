@@ -10,7 +10,6 @@
 
 #include "cli/action.h"
 #include "cli/record/record.h"
-#include "cli/record/record_files.h"
 #include "killfiles/killfile.h"
 #include "ssh/wire/run.h"
 #include "ssh/wire/tree.h"

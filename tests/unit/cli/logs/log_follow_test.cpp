@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A log that is followed goes on over a lost connection, and not for ever.
-#include "cli/logs/log_follow.h"
+#include "cli/logs/follow.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 
 #include "cli/console.h"
 #include "killfiles/killfile.h"
-#include "ssh/wire/log.h"
+#include "ssh/wire/run.h"
 #include "tests/unit/fake_remote.h"
 
 namespace dtool::cli {

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 // A log's bytes are told apart from what is said of them, and another connection can go on at the
 // right place.
-#include "cli/logs/log_stream.h"
+#include "cli/logs/log_output.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "ssh/wire/log.h"
 #include "ssh/wire/run.h"
 
 namespace dtool::cli {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The variables of --export and --env_file.
-#include "cli/plan/exports.h"
+#include "cli/plan/plan.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

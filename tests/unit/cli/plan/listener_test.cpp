@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Where rank 0 listens, and how many processes a machine runs, as typed.
-#include "cli/plan/listener.h"
+#include "cli/plan/flags.h"
 
 #include <gtest/gtest.h>
 
 #include "cli/action.h"
 #include "cli/ready/check.h"
-#include "ssh/host_pattern.h"
+#include "ssh/host.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::cli {

@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "cli/action.h"
-#include "cli/plan/program_flags.h"
+#include "cli/plan/flags.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::cli {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/plot/axis.h"
+#include "cli/plot/panel.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Rows of `dtool-trainer comm` as curves.
-#include "cli/plot/comm_rows.h"
+#include "cli/plot/plot_sources.h"
 
 #include <gtest/gtest.h>
 
-#include "cli/plot/gnuplot.h"
+#include "cli/plot/picture.h"
 
 namespace dtool::cli {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/plot/metrics.h"
+#include "cli/plot/plot_sources.h"
 
 #include <gtest/gtest.h>
 

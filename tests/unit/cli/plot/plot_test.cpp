@@ -7,8 +7,8 @@
 #include <limits>
 
 #include "cli/plot/chart.h"
-#include "cli/plot/gnuplot.h"
 #include "cli/plot/panel.h"
+#include "cli/plot/picture.h"
 
 namespace dtool::cli {
 namespace {

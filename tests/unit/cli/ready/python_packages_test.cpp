@@ -5,7 +5,6 @@
 
 #include "cli/action.h"
 #include "cli/ready/conda_packages.h"
-#include "cli/ready/package_store.h"
 #include "cli/ready/trainer_bundle.h"
 #include "killfiles/whole_file.h"
 #include "ssh/host/answers/python_environment.h"

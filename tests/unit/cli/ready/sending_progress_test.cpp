@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/ready/sending_progress.h"
+#include "cli/ready/tree_push.h"
 
 #include <gtest/gtest.h>
 

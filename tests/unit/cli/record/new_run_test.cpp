@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A new run has a name of its own, and nothing is left of a run that does not start.
-#include "cli/record/new_run.h"
+#include "cli/record/recorded.h"
 
 #include <gtest/gtest.h>
 

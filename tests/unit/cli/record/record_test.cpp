@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
 // A record's text, which may hold any bytes, and what is compared of two.
 #include "cli/record/record.h"
-#include "cli/record/record_files.h"
 
 #include <gtest/gtest.h>
 
 #include "cli/record/comparison.h"
-#include "cli/record/packed_text.h"
-#include "ssh/machine/base64.h"
+#include "ssh/machine/encodings.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::cli {

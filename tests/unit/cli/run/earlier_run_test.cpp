@@ -10,9 +10,7 @@
 #include "cli/launchers/launcher.h"
 #include "cli/plan/flags.h"
 #include "cli/record/record.h"
-#include "cli/record/record_files.h"
 #include "cli/record/recorded.h"
-#include "cli/run/resume.h"
 #include "killfiles/killfile.h"
 #include "tests/unit/temporary_folder.h"
 

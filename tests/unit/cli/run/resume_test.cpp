@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // When a run may go on from an earlier one: nothing of that may be left, or come.
-#include "cli/run/resume.h"
+#include "cli/run/earlier_run.h"
 
 #include <gtest/gtest.h>
 

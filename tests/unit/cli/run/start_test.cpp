@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/action.h"
-#include "cli/record/new_run.h"
+#include "cli/record/recorded.h"
 #include "ssh/wire/run.h"
 #include "tests/unit/fake_remote.h"
 #include "tests/unit/temporary_folder.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // How several machines are becomes the cause of a failed run.
-#include "cli/watch/cause.h"
+#include "cli/watch/status_answer.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The rows of `dtool list` fit the terminal: what can be missed goes first.
-#include "cli/watch/list_table.h"
+#include "cli/watch/list.h"
 
 #include <gtest/gtest.h>
 
-#include "cli/terminal_text.h"
+#include "cli/console.h"
 
 namespace dtool::cli {
 namespace {

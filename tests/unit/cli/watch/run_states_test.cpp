@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Many runs on the same hosts are asked after in one task a host, and each gets its own answer
 // back.
-#include "cli/watch/run_states.h"
+#include "cli/watch/run_status.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "ssh/host_pattern.h"
+#include "ssh/host.h"
 #include "ssh/wire/run.h"
 #include "tests/unit/cli/watch/read_status.h"
 #include "tests/unit/fake_remote.h"

@@ -9,7 +9,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "cli/watch/cause.h"
 #include "tests/unit/cli/watch/read_status.h"
 
 namespace dtool::cli {

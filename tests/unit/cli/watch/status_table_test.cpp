@@ -5,7 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/watch/status_headlines.h"
 #include "killfiles/killfile.h"
 
 namespace dtool::cli {

@@ -6,7 +6,7 @@
 
 #include <random>
 
-#include "ssh/notice.h"
+#include "ssh/printable.h"
 #include "tests/unit/fault.h"
 #include "tests/unit/temporary_folder.h"
 

@@ -17,7 +17,6 @@
 #include <filesystem>
 #include <string>
 
-#include "ssh/fanout/host_program_names.h"
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
 #include "tests/unit/temporary_folder.h"

@@ -12,7 +12,7 @@
 #include "ssh/host_error.h"
 #include "ssh/machine/fd_bytes.h"
 #include "ssh/wire/check.h"
-#include "ssh/wire/frames.h"
+#include "ssh/wire/protocol.h"
 #include "ssh/wire/run.h"
 #include "tests/unit/run_in.h"
 #include "tests/unit/temporary_folder.h"

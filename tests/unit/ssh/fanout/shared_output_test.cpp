@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What many hosts get is made once, and each gets all of it.
-#include "ssh/fanout/shared_output.h"
+#include "ssh/fanout/remote_shell.h"
 
 #include <gtest/gtest.h>
 

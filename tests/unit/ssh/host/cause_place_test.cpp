@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Which machine and rank a cause names, as the file has it.
-#include "ssh/host/cause_place.h"
+#include "ssh/host/earlier_failure.h"
 
 #include <gtest/gtest.h>
 

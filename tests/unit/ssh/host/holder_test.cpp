@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What holds a job's terminal: which programs are tried, and how they are called.
-#include "ssh/host/holder.h"
+#include "ssh/host/start.h"
 
 #include <errno.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "ssh/host/own_program.h"
+#include "ssh/host/versions.h"
 #include "tests/unit/refused_calls.h"
 #include "tests/unit/temporary_folder.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What the record of a job's leader proves.
-#include "ssh/host/job_files.h"
+#include "ssh/host/members.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -26,8 +26,8 @@
 
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
-#include "ssh/host/own_program.h"
 #include "ssh/host/process_table.h"
+#include "ssh/host/versions.h"
 #include "tests/unit/own_program.h"
 #include "tests/unit/refused_calls.h"
 #include "tests/unit/temporary_folder.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // When a log grew is found again, also where the file of times was cut or spoilt.
-#include "ssh/host/log_times.h"
+#include "ssh/host/rank_log.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

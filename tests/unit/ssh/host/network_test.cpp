@@ -21,7 +21,7 @@
 
 #include "ssh/host/answers/trial.h"
 #include "ssh/host/session/report_port.h"
-#include "ssh/wire/reach.h"
+#include "ssh/wire/check.h"
 #include "tests/unit/refused_calls.h"
 #include "tests/unit/temporary_folder.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Where this program's file is, and which versions beside it go.
-#include "ssh/host/own_program.h"
+#include "ssh/host/versions.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

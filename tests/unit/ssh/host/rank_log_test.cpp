@@ -10,7 +10,6 @@
 #include <stdexcept>
 #include <string>
 
-#include "ssh/host/log_times.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::host {

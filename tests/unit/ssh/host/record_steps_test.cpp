@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The order in which a record comes onto a disk.
-#include "ssh/host/record_steps.h"
+#include "ssh/host/files.h"
 
 #include <gtest/gtest.h>
 

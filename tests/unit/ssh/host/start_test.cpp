@@ -11,7 +11,7 @@
 #include <string>
 
 #include "ssh/host/identity.h"
-#include "ssh/host/log_times.h"
+#include "ssh/host/rank_log.h"
 #include "ssh/wire/run.h"
 #include "tests/unit/temporary_folder.h"
 

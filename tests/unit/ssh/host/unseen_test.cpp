@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Which processes a kill names because they may be the run's, and which it does not.
-#include "ssh/host/unseen.h"
+#include "ssh/host/kill.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>

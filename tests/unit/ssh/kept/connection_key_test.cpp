@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "ssh/kept/connection_key.h"
+#include "ssh/kept/kept_folder.h"
 
 #include <gtest/gtest.h>
 

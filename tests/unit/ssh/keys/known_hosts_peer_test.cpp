@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "ssh/keys/known_hosts.h"
-#include "ssh/machine/read_file.h"
+#include "ssh/machine/files.h"
 #include "ssh/quote.h"
 #include "tests/unit/temporary_folder.h"
 

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "ssh/fanout/host_key_scan.h"
-#include "ssh/machine/base64.h"
+#include "ssh/machine/encodings.h"
 #include "ssh/session/host_key.h"
 #include "tests/unit/temporary_folder.h"
 

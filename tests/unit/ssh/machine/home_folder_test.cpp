@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What `~` stands for on this machine.
-#include "ssh/machine/home_folder.h"
+#include "ssh/machine/files.h"
 
 #include <gtest/gtest.h>
 #include <pwd.h>

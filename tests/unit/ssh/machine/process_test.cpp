@@ -16,7 +16,7 @@
 
 #include "ssh/host_error.h"
 #include "ssh/machine/fd_bytes.h"
-#include "ssh/machine/read_file.h"
+#include "ssh/machine/files.h"
 #include "tests/unit/refused_calls.h"
 #include "tests/unit/run_in.h"
 

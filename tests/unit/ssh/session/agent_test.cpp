@@ -9,8 +9,8 @@
 #include <array>
 #include <functional>
 
-#include "ssh/machine/base64.h"
-#include "ssh/notice.h"
+#include "ssh/machine/encodings.h"
+#include "ssh/printable.h"
 #include "tests/unit/ssh/login.h"
 
 namespace dtool::ssh {

@@ -11,7 +11,7 @@
 #include <ctime>
 
 #include "ssh/host_error.h"
-#include "ssh/machine/base64.h"
+#include "ssh/machine/encodings.h"
 #include "ssh/session/session.h"
 #include "tests/unit/ssh/login.h"
 

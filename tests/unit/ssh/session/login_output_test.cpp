@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A log-in shell's own words are told apart from a command's, however the bytes are cut.
-#include "ssh/session/login_output.h"
+#include "ssh/session/exchange.h"
 
 #include <gtest/gtest.h>
 

@@ -11,7 +11,7 @@
 
 #include "ssh/script.h"
 #include "ssh/scripts.h"
-#include "ssh/session/tcp.h"
+#include "ssh/session/connector.h"
 #include "tests/unit/ssh/login.h"
 
 namespace dtool::ssh {

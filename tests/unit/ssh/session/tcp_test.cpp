@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Connecting, and the first bytes of servers of every kind, on loopback.
-#include "ssh/session/tcp.h"
+#include "ssh/session/connector.h"
 
 #include <arpa/inet.h>
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Messages cross whole or not at all, whatever the pieces in which they come.
-#include "ssh/wire/frames.h"
 #include "ssh/host/frame_input.h"
+#include "ssh/wire/protocol.h"
 
 #include <gtest/gtest.h>
 

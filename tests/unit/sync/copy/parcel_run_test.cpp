@@ -13,7 +13,7 @@
 #include <variant>
 #include <vector>
 
-#include "ssh/host_request.h"
+#include "ssh/remote.h"
 #include "ssh/wire/copy.h"
 #include "tests/unit/fake_remote.h"
 #include "tests/unit/temporary_folder.h"

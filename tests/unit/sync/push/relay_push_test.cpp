@@ -24,7 +24,7 @@
 #include "ssh/host/channel.h"
 #include "ssh/host/network.h"
 #include "ssh/wire/copy.h"
-#include "ssh/wire/frames.h"
+#include "ssh/wire/protocol.h"
 #include "ssh/wire/tree.h"
 #include "sync/push/push.h"
 #include "tests/unit/fake_remote.h"

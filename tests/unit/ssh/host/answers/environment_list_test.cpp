@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A later run gets the environment that was built: whatever was changed since is seen.
-#include "ssh/host/answers/environment_list.h"
+#include "ssh/host/answers/python_environment.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

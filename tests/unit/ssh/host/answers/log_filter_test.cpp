@@ -6,7 +6,7 @@
 
 #include <stdexcept>
 
-#include "ssh/wire/log.h"
+#include "ssh/wire/run.h"
 
 namespace dtool::host {
 namespace {

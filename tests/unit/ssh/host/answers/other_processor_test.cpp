@@ -11,8 +11,7 @@
 
 #include "ssh/host/sha256.h"
 #include "ssh/wire/check.h"
-#include "ssh/wire/frames.h"
-#include "ssh/wire/log.h"
+#include "ssh/wire/protocol.h"
 #include "ssh/wire/run.h"
 #include "tests/unit/syntax.h"
 

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "ssh/host/tree/tree_folder.h"
-#include "ssh/wire/frames.h"
+#include "ssh/wire/protocol.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::host {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The PyTorch of an environment is found without running it, and its version only counts if it is
 // one.
-#include "ssh/host/answers/pytorch.h"
+#include "ssh/host/answers/trainers.h"
 
 #include <gtest/gtest.h>
 

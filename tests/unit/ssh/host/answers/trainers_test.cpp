@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "ssh/host/answers/pytorch.h"
 #include "ssh/host/child.h"
 #include "tests/unit/temporary_folder.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Which runs of this user go on here, and what they still need.
-#include "ssh/host/answers/used_by_runs.h"
+#include "ssh/host/answers/survey.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The cause of a failed attempt of a scheduler's job, by the files of its processes.
-#include "ssh/host/session/job_cause.h"
+#include "ssh/host/session/last_words.h"
 
 #include <gtest/gtest.h>
 

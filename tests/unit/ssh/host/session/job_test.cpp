@@ -12,7 +12,7 @@
 
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
-#include "ssh/host/job_files.h"
+#include "ssh/host/members.h"
 #include "ssh/host/process_table.h"
 #include "tests/unit/temporary_folder.h"
 

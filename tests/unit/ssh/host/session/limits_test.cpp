@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The limit of open files that a session has, and the one that its children get.
-#include "ssh/host/session/limits.h"
+#include "ssh/host/session/job.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <string>
-
-#include "ssh/host/session/job.h"
 
 namespace dtool::host {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Lines of several ranks stay whole, however their bytes come; redrawn lines are few.
-#include "ssh/host/session/line_merger.h"
+#include "ssh/host/session/merging.h"
 
 #include <gtest/gtest.h>
 

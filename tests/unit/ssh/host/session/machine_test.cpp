@@ -7,7 +7,7 @@
 
 #include <map>
 
-#include "ssh/host/session/session_turn.h"
+#include "ssh/host/session/session.h"
 
 namespace dtool::host {
 namespace {

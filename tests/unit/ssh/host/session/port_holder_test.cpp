@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The process that holds a port for machine 0's session: that it has the port, and when it ends.
-#include "ssh/host/session/port_holder.h"
+#include "ssh/host/session/report_port.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

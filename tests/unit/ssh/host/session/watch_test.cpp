@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Which descriptors a session is told of, and when.
-#include "ssh/host/session/watch.h"
+#include "ssh/host/session/report_link.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>

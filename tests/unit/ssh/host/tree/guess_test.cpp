@@ -16,7 +16,7 @@
 #include "ssh/host/sha256.h"
 #include "ssh/host/tree/answer_tree.h"
 #include "ssh/host/tree/tree_folder.h"
-#include "ssh/wire/frames.h"
+#include "ssh/wire/protocol.h"
 #include "ssh/wire/push.h"
 #include "sync/package_writer.h"
 #include "tests/unit/disk_steps.h"

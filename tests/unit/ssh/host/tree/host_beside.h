@@ -17,7 +17,7 @@
 #include "ssh/host/tree/take_parcel.h"
 #include "ssh/host/tree/tree_folder.h"
 #include "ssh/wire/copy.h"
-#include "ssh/wire/frames.h"
+#include "ssh/wire/protocol.h"
 #include "ssh/wire/tree.h"
 
 namespace dtool::host {

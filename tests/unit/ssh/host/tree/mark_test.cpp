@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // How hosts find out that they share a folder.
-#include "ssh/host/tree/mark.h"
+#include "ssh/host/tree/tree_folder.h"
 
 #include <gtest/gtest.h>
 

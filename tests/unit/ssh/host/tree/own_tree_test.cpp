@@ -17,7 +17,7 @@
 
 #include "ssh/host/sha256.h"
 #include "ssh/host/tree/answer_tree.h"
-#include "ssh/host/tree/copy_file.h"
+#include "ssh/host/tree/kept_copy.h"
 #include "ssh/host/tree/remove_tree.h"
 #include "ssh/wire/push.h"
 #include "sync/package_writer.h"

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+// Reads a file by system calls: an ifstream opens a folder without an error and drops errno.
+#include "ssh/machine/files.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <pwd.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <stdexcept>
+#include <system_error>
+
+namespace dtool::ssh {
+
+std::string read_file(const std::filesystem::path& file) {
+  const auto fail = [&file](int error) {
+    throw std::system_error(error, std::generic_category(), file.string() + ": cannot be read");
+  };
+  const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) fail(errno);
+  std::string text;
+  std::array<char, 65536> buffer;
+  while (true) {
+    const ssize_t count = read(descriptor, buffer.data(), buffer.size());
+    if (count > 0) {
+      text.append(buffer.data(), static_cast<std::size_t>(count));
+    } else if (count == 0 || errno != EINTR) {
+      const int error = count == 0 ? 0 : errno;
+      close(descriptor);
+      if (error != 0) fail(error);
+      return text;
+    }
+  }
+}
+
+std::string boot_id() {
+  try {
+    const std::string text = read_file("/proc/sys/kernel/random/boot_id");
+    return text.substr(0, text.find('\n'));
+  } catch (const std::system_error&) {
+    return {};
+  }
+}
+
+std::filesystem::path home_folder() {
+  if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0') return home;
+  const passwd* entry = ::getpwuid(::getuid());
+  return entry == nullptr ? "/" : entry->pw_dir;
+}
+
+std::filesystem::path from_home(std::string_view path) {
+  if (path == "~") return home_folder();
+  return path.starts_with("~/") ? home_folder() / path.substr(2) : std::filesystem::path(path);
+}
+
+struct stat status_of(const std::filesystem::path& file) {
+  struct stat status {};
+  if (::stat(file.c_str(), &status) != 0) status = {};
+  return status;
+}
+
+std::string stamp_of(const struct stat& status) {
+  return fmt::format("{}:{}:{}:{}.{}", status.st_dev, status.st_ino, status.st_size,
+                     status.st_ctim.tv_sec, status.st_ctim.tv_nsec);
+}
+
+namespace {
+
+constexpr rlim_t kOfOurOwn = 64;
+constexpr rlim_t kConnected = 2;
+constexpr rlim_t kAtWork = 8;
+constexpr rlim_t kWaiting = 6;  // with a dtool-host that waits for requests
+
+rlim_t most_wanted(std::size_t hosts, std::size_t width) {
+  return kOfOurOwn + (kConnected + kWaiting) * hosts + kAtWork * std::min(width, hosts);
+}
+
+}  // namespace
+
+/// A socket stays open for each host (behind a jump host also a pair of sockets), and hosts that
+/// are being served have pipes.
+std::size_t make_room_for_files(std::size_t hosts, std::size_t width) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return width;
+  const rlim_t wanted = most_wanted(hosts, width);
+  if (limit.rlim_cur >= wanted) return width;
+  const rlim_t least = kOfOurOwn + kConnected * hosts;
+  if (limit.rlim_max < least + kAtWork) {
+    throw std::runtime_error(
+        fmt::format("{} hosts need {} open files, and this machine allows {}\n"
+                    "hint: raise the hard limit (ulimit -Hn as root, or nofile in "
+                    "/etc/security/limits.conf), or name fewer hosts",
+                    hosts, least + kAtWork, limit.rlim_max));
+  }
+  limit.rlim_cur = std::min(wanted, limit.rlim_max);
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+  return std::min<std::size_t>(width, (limit.rlim_cur - least) / kAtWork);
+}
+
+bool has_room_for_files(std::size_t hosts, std::size_t width) {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur >= most_wanted(hosts, width);
+}
+
+}  // namespace dtool::ssh

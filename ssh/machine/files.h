@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// Reads a small file whole: hostfiles, the SSH client's configuration, files of the kernel.
+#pragma once
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dtool::ssh {
+
+/// The bytes of `file`, which may be a pipe. Throws std::system_error with errno's code, naming the
+/// file.
+std::string read_file(const std::filesystem::path& file);
+
+/// The kernel's id of this boot, which changes with each boot; empty if it cannot be read.
+std::string boot_id();
+
+// Reads a file of any size without holding it in memory.
+
+/// Calls `take` with all bytes of a file, piece by piece. Throws std::runtime_error if it cannot
+/// be read.
+template <typename Take>
+void read_pieces(const std::filesystem::path& file, Take take) {
+  std::ifstream stream(file, std::ios::binary);
+  std::vector<char> piece(1 << 20);
+  while (stream) {
+    stream.read(piece.data(), static_cast<std::streamsize>(piece.size()));
+    take(std::string_view(piece.data(), static_cast<std::size_t>(stream.gcount())));
+  }
+  if (!stream.eof()) throw std::runtime_error(fmt::format("cannot read {}", file.string()));
+}
+
+// The user's home folder on this machine, for `~`.
+
+/// $HOME, else the folder from the password database, else `/`. `~/.ssh` and `~/.dtool` are in it.
+std::filesystem::path home_folder();
+
+/// `path` with home_folder() in place of a leading `~`.
+std::filesystem::path from_home(std::string_view path);
+
+// Tells whether a file has changed: known_hosts files and keys, which outlive a command if its
+// connections are kept.
+
+/// stat(2) of `file`, following links; all zeros if there is no such file.
+struct stat status_of(const std::filesystem::path& file);
+
+/// A text that changes with the file and with its replacement: device, inode, size, and the time of
+/// the last change of any kind (ctime), which cannot be set back.
+std::string stamp_of(const struct stat& status);
+
+// The limit of open files, which bounds how many hosts can be served at once.
+
+/// Raises the limit for `hosts` hosts, `width` of them at once. Returns how many hosts at once it
+/// allows. Throws std::runtime_error if it is too low for one connection to each host.
+std::size_t make_room_for_files(std::size_t hosts, std::size_t width);
+
+/// Whether the limit then allows a dtool-host that waits for requests on each of them, too.
+bool has_room_for_files(std::size_t hosts, std::size_t width);
+
+}  // namespace dtool::ssh
