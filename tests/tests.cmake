@@ -301,7 +301,7 @@ endfunction()
 
 # ---- tests/check_sources: what no compiler checks, one test a check
 if(DTOOL_TESTS)
-  foreach(check includes house terminal library_types archives co_await layout shell words cut_comments opening_comments licenses contents
+  foreach(check includes house terminal library_types archives co_await layout shell words cut_comments schedulers opening_comments licenses contents
       doc_paths past_faults)
     add_test(NAME sources.${check} COMMAND ${PROJECT_SOURCE_DIR}/tests/check_sources ${check})
   endforeach()

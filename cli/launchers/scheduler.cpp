@@ -185,7 +185,8 @@ std::string SchedulerLauncher::batch(const RunPlan& plan) const {
           assign("on_failure", plan.on_failure == OnFailure::stop ? "stop" : "leave") +
           assign("has_trainer", plan.program.empty() ? "yes" : "no") +
           assign("torchrun", is_torchrun ? "yes" : "no") +
-          assign("notice", std::to_string(shape.notice)) + arrays(plan);
+          assign("notice", std::to_string(shape.notice)) +
+          assign("failure_prefix", host::kFailurePrefix) + arrays(plan);
   text.append(scripts::kWords).append(own_text(plan));
   return text.append(scripts::kScheduler_batch);
 }

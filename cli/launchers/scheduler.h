@@ -72,6 +72,39 @@ struct JobShape {
   bool wants_notice = false;  ///< whether the program writes a checkpoint on that signal
 };
 
+// What a scheduler's script (scripts/slurm.sh, scripts/gridengine.sh) defines for the scripts
+// scheduler_*.sh. The check `schedulers` of tests/check_sources holds each against this list.
+//
+//   scheduler           its name, as people are told it
+//   package             Debian's package with its commands
+//   programs            its commands; the first submits a job
+//   how_to_cancel       a command that cancels a run's job; the run's id stands behind it
+//   noise               a regular expression: lines of start_processes that say nothing new
+//
+// In the job, in its first machine's folder; `run`, `state`, `nodes` and `first` say which:
+//
+//   job_task            sets `task`, this job's place in its array, from 0
+//   prepare_job         comes once, before the processes of the first attempt
+//   own_address         prints the address at which other nodes reach this one
+//   start_processes     starts every process: the given words, then its numbers (ssh/host/session/
+//                       rank.h); ends as the process that failed first
+//   is_taken            succeeds if the scheduler ends this job, or puts it back into the queue
+//   leave_taken         ends such a job, with the given exit code, so that ask_job can say why
+//   ask_for_checkpoint  sends USR1 to the processes
+//   put_back            puts this job back into the queue; returns only if it cannot
+//
+// On the login host, in the same folder:
+//
+//   try_job             reads the job's script; fails and prints why if it would not be taken
+//   may_wait            succeeds if that text is about hosts that are away just now
+//   hint_of             prints a hint for that text
+//   submit_job          submits the given script with its arguments; prints the job's id first
+//   ask_job             prints TASK STATE BEGIN END REASON for each task of the job with the given
+//                       id, nothing if there is none; fails and prints why if it cannot ask
+//   jobs_of_run         prints the ids of the jobs with the run's name; fails if it cannot ask
+//   cancel_jobs         cancels the jobs with the given ids
+//   describe_jobs       prints a line on what is left of the run's jobs
+//   end_rest            ends processes that the scheduler leaves; fails and prints what is left
 class SchedulerLauncher : public Launcher {
  public:
   /// All schedulers share one `request`, since they share flags.

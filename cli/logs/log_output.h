@@ -74,8 +74,7 @@ class LogStream {
 
 /// How a rank of the bundled trainer begins its last words if no session reads them.
 inline constexpr std::string_view kCausePrefix = "dtool-trainer: ";
-/// How the run's supervision begins a message about the whole run.
-inline constexpr std::string_view kFailurePrefix = "dtool: the run failed: ";
+using host::kFailurePrefix;
 
 /// What a line of a log says about the whole run, without its line end; nothing for other lines.
 std::optional<std::string_view> cause_in(std::string_view line);

@@ -214,7 +214,9 @@ std::unique_ptr<Action> make_list() {
 namespace {
 
 /// In the order in which they stand.
-enum Column : std::size_t { run, started, age, state, metric, machines, hosts, ran, kColumns };
+struct RunColumn {
+  enum : std::size_t { run, started, age, state, metric, machines, hosts, ran, kColumns };
+};
 
 /// What the last column needs to be worth more than one that can go.
 constexpr std::size_t kNarrowestRan = 24;
@@ -246,27 +248,28 @@ std::string age_text(std::int64_t seconds) {
 
 TableRow row_of(const ListedRun& listed, Clock clock, std::time_t now) {
   const killfiles::Killfile& killfile = listed.killfile;
-  TableRow row{std::vector<std::string>(kColumns)};
-  row.cells[run] = killfile.run_id;
-  row.cells[started] = killfile.created;
+  TableRow row{std::vector<std::string>(RunColumn::kColumns)};
+  row.cells[RunColumn::run] = killfile.run_id;
+  row.cells[RunColumn::started] = killfile.created;
   if (const auto time = read_time(killfile.created)) {
-    row.cells[age] = age_text(now - *time);
+    row.cells[RunColumn::age] = age_text(now - *time);
     if (clock == Clock::local)
-      row.cells[started] = fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::localtime(*time));
+      row.cells[RunColumn::started] = fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::localtime(*time));
   }
-  row.cells[metric] = last_metric(listed);
-  row.cells[machines] = std::to_string(killfile.machines.size());
-  row.cells[hosts] = folded_hosts(killfile);
-  row.cells[ran] = what_ran(listed);
-  if (!killfile.chain.empty()) row.cells[ran] += "  resumes " + killfile.chain.back();
-  if (!killfile.rerun_of.empty()) row.cells[ran] += "  repeats " + killfile.rerun_of;
+  row.cells[RunColumn::metric] = last_metric(listed);
+  row.cells[RunColumn::machines] = std::to_string(killfile.machines.size());
+  row.cells[RunColumn::hosts] = folded_hosts(killfile);
+  row.cells[RunColumn::ran] = what_ran(listed);
+  if (!killfile.chain.empty()) row.cells[RunColumn::ran] += "  resumes " + killfile.chain.back();
+  if (!killfile.rerun_of.empty()) row.cells[RunColumn::ran] += "  repeats " + killfile.rerun_of;
   if (!listed.states) {
-    row.cells[state] = known_end(listed);
-    const bool is_well = row.cells[state].empty() || row.cells[state] == "ended";
-    row.style = is_well || row.cells[state] == "killed" ? Style::plain : Style::red;
+    row.cells[RunColumn::state] = known_end(listed);
+    const bool is_well =
+        row.cells[RunColumn::state].empty() || row.cells[RunColumn::state] == "ended";
+    row.style = is_well || row.cells[RunColumn::state] == "killed" ? Style::plain : Style::red;
     return row;
   }
-  row.cells[state] = listed.states->empty() ? "unknown" : states_text(*listed.states);
+  row.cells[RunColumn::state] = listed.states->empty() ? "unknown" : states_text(*listed.states);
   row.style = style_of(*listed.states);
   return row;
 }
@@ -358,7 +361,7 @@ std::vector<std::string> list_table(const Console& console, const std::vector<Li
   std::size_t longest = 0;
   for (const ListedRun& each : runs) {
     rows.push_back(row_of(each, clock, now));
-    longest = std::max(longest, length(rows.back().cells[ran]));
+    longest = std::max(longest, length(rows.back().cells[RunColumn::ran]));
   }
   const TableForm form{{{.title = "RUN", .stays = true},
                         {.title = "STARTED"},
@@ -368,8 +371,9 @@ std::vector<std::string> list_table(const Console& console, const std::vector<Li
                         {.title = "MACHINES", .is_number = true},
                         {.title = "HOSTS", .widest = 20},
                         {.title = "RAN"}},
-                       state,
-                       {started, machines, hosts, metric, age},
+                       RunColumn::state,
+                       {RunColumn::started, RunColumn::machines, RunColumn::hosts,
+                        RunColumn::metric, RunColumn::age},
                        std::min(longest, kNarrowestRan)};
   return table_lines(console, form, rows, columns);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Bytes as text: base64 (RFC 4648), padded.
+// Bytes as text: base64 (RFC 4648, padded), hex, SHA-256; and random bytes.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +16,10 @@ std::string to_base64(std::string_view bytes);
 /// Nothing if the text is not base64.
 std::optional<std::string> from_base64(std::string_view text);
 
-// Unique names and secrets: run ids, tokens, keys.
-
 /// That many random bytes in hex, good for keys. Throws std::system_error.
 std::string random_hex(std::size_t bytes);
 
-// SHA-256 of bytes that come piece by piece.
-
+/// SHA-256 of bytes that come piece by piece.
 class Sha256 {
  public:
   /// Throws std::runtime_error if this machine's OpenSSL has no SHA-256.

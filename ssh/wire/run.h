@@ -6,11 +6,18 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ssh/wire/protocol.h"
 
 namespace dtool::host {
+
+/// How a line of a run's log begins that says why the whole run failed, and the same without the
+/// name of this program.
+inline constexpr std::string_view kFailurePrefix = "dtool: the run failed: ";
+inline constexpr std::string_view kRunFailed =
+    kFailurePrefix.substr(std::string_view("dtool: ").size());
 
 /// End all that belongs to a run here, and look again.
 struct KillRequest {

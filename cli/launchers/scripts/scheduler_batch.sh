@@ -4,7 +4,7 @@
 # failure where that is wanted, and records what became of each machine. Arguments: the run's folder, which all nodes must
 # see. Follows words.sh. Defined before, too: run_id, nodes, all_tasks, tasks (a node; empty: as the allocation has them), max_restarts,
 # on_failure, has_trainer, torchrun (yes or no), parts and seeds (arrays, one for each member of the array), output (path),
-# log_mark, and the scheduler's functions.
+# log_mark, failure_prefix (of a line that says why the run failed), and the scheduler's functions.
 # Numbers by the plan: nodes notice.
 run=$1
 export DTOOL_RUN_ID=$run_id
@@ -47,7 +47,7 @@ record_ends() {
       if [ -z "$machine_code" ] || [ "$machine_code" = 0 ]; then machine_code=$code; fi
     done < <(ls -tr "$run/machine$i/ranks" 2> /dev/null)
     [ -n "$machine_code" ] || machine_code=143  # it was ended before it could tell
-    [ -z "$cause" ] || { echo "$cause" > "$run/machine$i/cause"; echo "dtool: the run failed: $cause" >> "$run/machine$i/log"; }
+    [ -z "$cause" ] || { echo "$cause" > "$run/machine$i/cause"; echo "$failure_prefix$cause" >> "$run/machine$i/log"; }
     [ "$stopped" = no ] || [ "$machine_code" = 0 ] || : > "$run/machine$i/stopped"
     echo "$machine_code" > "$run/machine$i/exit_code.new" && mv -f "$run/machine$i/exit_code.new" "$run/machine$i/exit_code"
   done

@@ -147,7 +147,7 @@ void Machine::finish(const std::string& cause, const std::optional<CausePlace>& 
   if (!cause.empty()) {
     if (place) effects_.note(kCausePlaceFile, to_line(*place));
     effects_.note("cause", cause);
-    effects_.say("the run failed: " + cause);
+    effects_.say(std::string(kRunFailed) + cause);
   }
   const bool is_here = place && place->machine == settings_.place;
   // One that seemed to follow from another's failure is the cause if there was no other.
