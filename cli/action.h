@@ -40,7 +40,7 @@ struct Invocation {
   SettingsFiles& settings;
   std::vector<std::string> command_line;  ///< all of dtool's arguments, program first
   std::vector<std::string> program;       ///< the words after `--`
-  Reach reach = ssh::make_fleet;          ///< in a test, hosts that answer what it wrote down
+  Reach reach = ssh::make_fleet;          ///< a test puts in hosts that answer what it wrote down
 };
 
 struct Action {

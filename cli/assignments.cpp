@@ -34,7 +34,7 @@ std::string assign_path(std::string_view name, std::string_view path) {
 
 std::string assign_array(std::string_view name, const std::vector<std::string>& values) {
   std::string text = fmt::format("{}=()\n", name);
-  std::vector<std::string> few;  // that stand one by one
+  std::vector<std::string> few;  // the values that stand one by one
   const auto add_few = [&] {
     if (!few.empty()) text += fmt::format("{}+=({})\n", name, ssh::quote_all(few));
     few.clear();

@@ -20,7 +20,7 @@ namespace dtool::cli {
 
 struct Words {
   std::vector<std::string> own;      ///< dtool's own, without the program name
-  std::vector<std::string> program;  ///< after `--`
+  std::vector<std::string> program;  ///< the words after `--`
 };
 
 /// `--config_kwargs '{"train":{"epochs":3}}'` of `train.epochs=3`, which is how other programs have

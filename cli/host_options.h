@@ -21,7 +21,8 @@ struct HostOptions {
   std::string runs_on;
   std::string hostfile;
   double connect_timeout = 0;  ///< seconds; 0: from the settings, else ConnectOptions' default
-  std::size_t width = 0;       ///< likewise
+  /// The hosts served at once; 0: from the settings, else ConnectOptions' default.
+  std::size_t width = 0;
   std::string ssh_cmd;
   std::string ssh_program;  ///< auto, libssh or ssh; empty: from the settings
   std::string ask;          ///< each or once; likewise

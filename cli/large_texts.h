@@ -30,7 +30,7 @@ class LargeTexts {
   /// Nothing in a document but this text's mark contains it: it has a secret.
   std::string mark(std::size_t text) const;
   struct Mark {
-    std::size_t at = 0, size = 0;  ///< where it stands
+    std::size_t at = 0, size = 0;  ///< the place where the mark stands, and its size
     std::size_t text = 0;
   };
   /// The first mark in `document`.
@@ -42,12 +42,12 @@ class LargeTexts {
 
  private:
   struct Piece {
-    std::uint64_t at;  ///< in the file
+    std::uint64_t at;  ///< the place in the file
     std::size_t size;
   };
   struct Text {
     std::vector<Piece> on_disk = {};
-    std::string rest = {};  ///< behind those
+    std::string rest = {};  ///< the text behind those pieces
     std::uint64_t size = 0;
   };
   void move_to_disk(Text& text);

@@ -22,7 +22,7 @@ struct Settings {
   /// written in seconds, with or without decimals
   std::optional<std::chrono::milliseconds> connect_timeout;
   std::optional<std::size_t> width;            ///< hosts served at once
-  std::optional<std::string> ssh_config_file;  ///< as ssh -F
+  std::optional<std::string> ssh_config_file;  ///< the file that ssh -F takes
   std::optional<std::string> ssh_program;      ///< auto, libssh or ssh
   std::optional<std::string> ssh_ask;          ///< each or once
   // [connections]

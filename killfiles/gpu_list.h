@@ -17,7 +17,7 @@ namespace dtool::killfiles {
 struct Gpus {
   int devices = 0;
   std::vector<std::string> uuids;  ///< `GPU-...` each; empty if the driver does not tell
-  std::vector<bool> is_cut;        ///< into MIG instances; empty: none is
+  std::vector<bool> is_cut;  ///< whether each device is cut into MIG instances; empty: none is
 };
 
 /// The list's entries without the blanks around them.
@@ -65,7 +65,7 @@ inline int count_listed(const Gpus& machine, const std::string& list) {
   if (entries[0].starts_with("MIG-")) return std::min(1, machine.devices);
   const bool is_by_uuid = entries[0].starts_with("GPU-");
   std::set<int> seen;
-  std::set<std::string> words;  // of UUIDs that the driver does not tell
+  std::set<std::string> words;  // the entries so far: UUIDs that the driver does not tell
   bool is_any_cut = false;
   for (const std::string& entry : entries) {
     if (entry.starts_with("GPU-") != is_by_uuid) break;

@@ -25,8 +25,9 @@ namespace dtool::killfiles {
 struct HostIdentity {
   std::string machine_id;  ///< 32 hex digits derived from /etc/machine-id, which itself stays
                            ///< private
-  std::string name;        ///< as `uname -n`
-  std::string boot_id;     ///< of the kernel; hosts that are namespaces of one kernel share it
+  std::string name;        ///< the name that `uname -n` prints
+  /// The boot id of the kernel; hosts that are namespaces of one kernel share it.
+  std::string boot_id;
   std::string process_namespace;  ///< its number; tells hosts of one kernel apart
   std::string host_key;           ///< `ssh-ed25519 SHA256:…`, as the launcher saw it
 
@@ -64,14 +65,15 @@ std::string describe(const HostIdentity& identity);
 /// One machine's part of a run.
 struct Machine {
   int id = 0;                 ///< machine id, from 0 in the hosts' order
-  std::string host;           ///< as ssh::parse_host reads it
+  std::string host;           ///< the text that ssh::parse_host reads
   std::string session;        ///< name of its screen session
   std::string state_folder;   ///< start script, process, exit code; a path on the host from `/` or
                               ///< `~/`
   std::string log;            ///< a path on the host from `/` or `~/`
-  std::string output_folder;  ///< likewise; empty if there is none
+  std::string output_folder;  ///< a path on the host from `/` or `~/`; empty if there is none
   HostIdentity identity =
-      {};  ///< of the host where its session runs; nothing if a scheduler chooses the host
+      /// The identity of the host where its session runs; nothing if a scheduler chooses the host.
+      {};
 
   bool operator==(const Machine&) const = default;
 };
@@ -88,19 +90,21 @@ struct Killfile {
   std::string what;                       ///< name of the experiment or program
   std::optional<std::uint64_t> seed;
   std::string distributed_ip_and_port;  ///< empty if there is none
-  int nproc_per_node = 0;               ///< of the first machine; 0 for dtool config
+  int nproc_per_node = 0;               ///< the number for the first machine; 0 for dtool config
   std::string code_path;
   std::string on_failure = "leave";  ///< `stop`: one machine's failure ends the others
-  int max_restarts = 0;              ///< of the whole run, after a failure
+  int max_restarts = 0;              ///< the most restarts of the whole run, after a failure
   std::string launched_by = "ssh";   ///< the launcher's name
   std::vector<std::string> chain;    ///< the runs that this one goes on from, oldest first
   std::string rerun_of;              ///< the run that this one repeats; or empty
-  std::string ended;        ///< when `dtool kill` had proven that nothing is left; empty: not yet
+  /// The time when `dtool kill` had proven that nothing is left; empty: not yet.
+  std::string ended;
   std::string job;          ///< the scheduler's id of the run; empty: none, or not known yet
   std::string coordinator;  ///< `IP:PORT` at which machine 0's session listens for the others; or
                             ///< empty
-  std::string ssh_config_file;                                    ///< as ssh -F; empty: the default
-  std::vector<std::pair<std::string, std::string>> ssh_settings;  ///< as ssh -o
+  std::string ssh_config_file;  ///< the file that ssh -F takes; empty: the default
+  /// The settings that ssh -o takes.
+  std::vector<std::pair<std::string, std::string>> ssh_settings;
   std::vector<Machine> machines;
 
   bool operator==(const Killfile&) const = default;

@@ -163,7 +163,7 @@ std::vector<Listed> list(const fs::path& folder) {
 }
 
 Meant runs_meant(const std::vector<std::string>& newest_first, std::string_view text) {
-  constexpr std::size_t kTime = 23;  // of `_20261121-034512-3fa91c`
+  constexpr std::size_t kTime = 23;  // the length of `_20261121-034512-3fa91c`
   const auto all_of = [&newest_first](const auto& is_meant) {
     std::vector<std::string> ids;
     std::ranges::copy_if(newest_first, std::back_inserter(ids), is_meant);

@@ -18,8 +18,8 @@ namespace dtool::killfiles {
 struct StrictTable::Position {
   std::shared_ptr<const toml::table> document;
   const toml::table* table;
-  std::string name;    // of the file
-  std::string prefix;  // of keys in messages: "ssh."
+  std::string name;    // the file's name
+  std::string prefix;  // the prefix of keys in messages: "ssh."
 };
 
 namespace {

@@ -49,15 +49,18 @@ enum class Ask { each, once };
 
 /// How hosts are reached.
 struct ConnectOptions {
-  std::optional<std::filesystem::path> config_file = {};           ///< as ssh -F
-  std::vector<std::pair<std::string, std::string>> settings = {};  ///< as ssh -o, keyword and value
-  std::chrono::milliseconds connect_timeout{10'000};  ///< if the configuration names none
+  std::optional<std::filesystem::path> config_file = {};  ///< the file that ssh -F takes
+  /// The settings that ssh -o takes, keyword and value.
+  std::vector<std::pair<std::string, std::string>> settings = {};
+  /// The limit that holds if the configuration names none.
+  std::chrono::milliseconds connect_timeout{10'000};
   /// wins over the configuration
   std::optional<std::chrono::milliseconds> forced_connect_timeout = {};
   std::size_t width = 256;       ///< most hosts served at once
   std::chrono::seconds keep{0};  ///< connections stay open for later commands while idle for less
                                  ///< than this; 0: none is kept or taken
-  int tries = 6;  ///< for a connection that is dropped before its greeting; nothing else is retried
+  /// The tries for a connection that is dropped before its greeting; nothing else is retried.
+  int tries = 6;
   Program program = Program::automatic;
   Ask ask = Ask::each;
   std::filesystem::path trace = {};  ///< folder for a file per host with all messages sent and

@@ -15,7 +15,8 @@
 namespace dtool::ssh {
 namespace {
 
-constexpr std::size_t kMostDigits = 18;  // what std::uint64_t holds without overflow
+// The most digits that std::uint64_t holds without overflow.
+constexpr std::size_t kMostDigits = 18;
 
 [[noreturn]] void refuse_pattern(std::string_view pattern, std::string_view fault) {
   throw std::invalid_argument(fmt::format("host pattern '{}': {}", pattern, fault));

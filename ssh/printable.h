@@ -13,8 +13,8 @@ namespace dtool::ssh {
 enum class Kept {
   nothing,        ///< one line, without its end
   lines,          ///< ends of lines and tabs
-  colored_lines,  ///< and colours: ESC [ NUMBERS m
-  bare_lines,     ///< as `lines`; colours are removed
+  colored_lines,  ///< ends of lines, tabs and colours: ESC [ NUMBERS m
+  bare_lines,     ///< the same as `lines`; colours are removed
 };
 
 /// `text` as a terminal can show it without obeying it. Control characters and bytes that are not

@@ -35,7 +35,7 @@ struct SharedBytes {
 /// How far something is on its way, in bytes.
 struct Transferred {
   std::uint64_t bytes = 0;
-  std::optional<std::uint64_t> all = {};  ///< in total; nothing: not known yet
+  std::optional<std::uint64_t> all = {};  ///< the bytes in total; nothing: not known yet
 
   /// From 0 to 1; 0 while the total is not known.
   double fraction() const {
@@ -98,7 +98,7 @@ struct NextTask {
   /// Nothing: the next task depends on other hosts and is not known yet. The question is repeated
   /// after the pause, with the same result.
   std::optional<Task> task;
-  std::chrono::milliseconds pause{0};  ///< before the task or the next question
+  std::chrono::milliseconds pause{0};  ///< the pause before the task or the next question
 };
 
 /// Why there is no exit code.
@@ -113,7 +113,7 @@ enum class Failure {
   host_key_unproven,  ///< a line of known_hosts that may be about the host cannot be read by dtool
   not_authenticated,
   timed_out,        ///< the command took longer than allowed
-  connection_lost,  ///< while the command ran
+  connection_lost,  ///< the connection was lost while the command ran
   too_much_output,  ///< the command wrote more than is kept; the rest was not read
   not_started,      ///< the user interrupted dtool before this host's turn
   local_program,    ///< a step on this machine failed
@@ -127,19 +127,21 @@ std::string_view to_string(Failure failure);
 /// What a host answered. A failing host is data, never an exception.
 struct HostResult {
   Host host;
-  int exit_code = -1;  ///< of the command; 128 + signal if a signal ended it; -1 without an answer
-  std::string out;     ///< standard output, if it is kept
-  std::string err;     ///< standard error, likewise
+  /// The exit code of the command; 128 + signal if a signal ended it; -1 without an answer.
+  int exit_code = -1;
+  std::string out;               ///< standard output, if it is kept
+  std::string err;               ///< standard error, likewise
   std::string log_in_said = {};  ///< output before dtool-host spoke, if that is kept
   Failure failure = Failure::none;
   std::string error;          ///< one sentence about `failure`
-  std::string hint;           ///< what the user can do about it, or empty
+  std::string hint;           ///< the things that the user can do about it, or empty
   bool was_ended = false;     ///< dtool ended it because another host failed
   std::string host_key = {};  ///< the server's key, `ssh-ed25519 SHA256:…`; empty if unknown
   std::string address = {};   ///< the address that the configuration gives for an unreachable host,
                               ///< if it is another name
-  std::chrono::milliseconds elapsed{0};  ///< from the beginning of this host's work to its answer,
-                                         ///< connecting and earlier tasks included
+  /// The time from the beginning of this host's work to its answer, connecting and earlier tasks
+  /// included.
+  std::chrono::milliseconds elapsed{0};
 
   bool ok() const { return failure == Failure::none && exit_code == 0; }
 };

@@ -36,7 +36,8 @@ enum class Beginning { assumed, told };
 
 /// One job on one host. Paths are on the host, absolute or from `~/`.
 struct ScreenJob {
-  std::string run_id;   ///< in the environment of every process of the job as DTOOL_RUN_ID
+  /// The run's id, in the environment of every process of the job as DTOOL_RUN_ID.
+  std::string run_id;
   std::string session;  ///< the screen session's name
   std::string state_folder;
   std::string log;     ///< the file for standard output and error; the state folder links to it

@@ -210,7 +210,8 @@ class HostTrace {
 
   std::filesystem::path file_;
   Clock::time_point began_;
-  std::optional<host::FrameReader> reader_ = {};  ///< of replies, while dtool-host answers
+  /// The reader of replies, while dtool-host answers.
+  std::optional<host::FrameReader> reader_ = {};
 };
 
 class TracedRemote : public Remote {

@@ -71,7 +71,7 @@ class Kept {
 
   std::string text_;
   std::string_view rest_;
-  std::string_view name_;  ///< whose identity and word come next
+  std::string_view name_;  ///< the name whose identity and word come next
 };
 
 /// Nothing if it cannot be read.

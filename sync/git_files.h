@@ -49,7 +49,7 @@ std::string to_string(const GitState& state);
 
 /// The edits since the commit.
 struct GitDiff {
-  std::string text = {};                  ///< as `git apply` takes it
+  std::string text = {};                  ///< the edits in the form that `git apply` takes
   std::string left_out = {};              ///< why there is none; or empty
   std::vector<std::string> deleted = {};  ///< files, relative to the checkout's root
 };

@@ -54,7 +54,7 @@ Listing make_listing(std::string text);
 struct Delta {
   std::vector<Entry> changed;             ///< new or different; files and folders; sorted
   std::vector<std::string_view> removed;  ///< files; sorted
-  std::uint64_t bytes = 0;                ///< of the changed files
+  std::uint64_t bytes = 0;                ///< the sum of the changed files' sizes
   bool hides_edits = false;               ///< a file's content changed, but not its size and time
 };
 

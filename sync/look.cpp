@@ -71,7 +71,8 @@ class Looking {
     request.mark = ssh::random_hex(8);
     ssh::Events nobody;
     const auto replies = ask(asked, request, nobody);
-    std::map<std::size_t, std::vector<std::size_t>> finders;  // by the place of the mark's maker
+    // The key is the place of the mark's maker.
+    std::map<std::size_t, std::vector<std::size_t>> finders;
     for (std::size_t i = 0; i < asked.size(); ++i) {
       if (!replies[i]) continue;
       const auto maker = static_cast<std::size_t>(

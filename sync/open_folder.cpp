@@ -28,7 +28,7 @@ ssh::OwnedFd open_step_by_step(int folder, const std::string& name, int flags) {
     const std::string part(rest.substr(0, slash));
     const int from = above ? above.get() : folder;
     if (part.empty() || part == "..") {
-      errno = EXDEV;  // as openat2 says
+      errno = EXDEV;  // the same error that openat2 gives
       return {};
     }
     if (slash == rest.npos)

@@ -62,12 +62,12 @@ struct Sum {
 struct Package {
   std::shared_ptr<const ssh::SharedBytes> content;
   Compression compression = Compression::zstd;
-  std::size_t files = 0;                         ///< in the package
-  std::uint64_t bytes = 0;                       ///< of them, uncompressed
-  std::uint64_t expected = 0;                    ///< estimated size before compression
-  std::string key = {};                          ///< of a sealed package; else empty
-  std::shared_ptr<std::optional<Sum>> sum = {};  ///< of a sealed package; set once the package was
-                                                 ///< made
+  std::size_t files = 0;       ///< the number of files in the package
+  std::uint64_t bytes = 0;     ///< the sum of these files' sizes, uncompressed
+  std::uint64_t expected = 0;  ///< estimated size before compression
+  std::string key = {};        ///< the key of a sealed package; else empty
+  /// The sum of a sealed package; set once the package was made.
+  std::shared_ptr<std::optional<Sum>> sum = {};
 };
 
 }  // namespace dtool::tree_sync

@@ -38,12 +38,13 @@ std::chrono::milliseconds pause_after(int pass) {
 struct Receiver {
   Receiver(std::size_t place, const Pull& pull) : index(place), staging(pull.destination) {}
 
-  std::size_t index;  ///< in pulls
+  std::size_t index;  ///< the index in pulls
   Staging staging;
   int passes = 0;
   bool is_complete = false;              ///< rsync has run to its end
   std::vector<std::string> moving = {};  ///< files that had changed when they were last asked for
-  std::optional<ssh::HostResult> fault = {};  ///< of a pass after which the others go on
+  /// The failure of a pass after which the others go on.
+  std::optional<ssh::HostResult> fault = {};
   Sent sent = {};
   ProgressReader reader = {};
   RsyncProgress progress = {};

@@ -22,9 +22,9 @@ struct Pull {
   std::size_t host = 0;  ///< index into Remote::hosts()
   Source source;
   std::string destination;            ///< an absolute folder of this machine, which must be there
-  std::chrono::seconds silence{300};  ///< after which the host is given up
+  std::chrono::seconds silence{300};  ///< the silence after which the host is given up
   std::optional<std::uint64_t> most = {};  ///< bytes that may come from it
-  Foreign foreign = Foreign::refuse;       ///< what is here, and did not come so
+  Foreign foreign = Foreign::refuse;       ///< the treatment of what is here, and did not come so
 };
 
 /// One answer of pull().

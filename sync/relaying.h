@@ -36,11 +36,11 @@ inline constexpr std::uint64_t kLeastRelayed = 4'000'000;
 
 /// Where a host serves packages to others.
 struct PackageServer {
-  std::string secret;  ///< that others prove to know
+  std::string secret;  ///< the secret that others prove to know
   std::string address;
   std::uint16_t port = 0;
 };
-using PackageServers = std::map<std::size_t, PackageServer>;  ///< by host
+using PackageServers = std::map<std::size_t, PackageServer>;  ///< the key is the host
 
 class Relaying {
  public:

@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 struct Facts {
   timespec time = {};
   mode_t mode = 0;
-  std::string target;  ///< of a link; else empty
+  std::string target;  ///< the target of a link; else empty
 };
 
 /// Up to the next blank; `text` keeps what comes after it.
@@ -137,7 +137,7 @@ void RestoredTree::prove() {
   }
   const std::vector<std::string> words =
       read_contents(tree_of(root_, there), words_, std::time(nullptr));
-  std::map<std::string_view, std::string_view> contents;  // by name
+  std::map<std::string_view, std::string_view> contents;  // the key is the name
   for (const Entry& each : listing_.entries) contents.emplace(each.name, each.content);
   std::vector<std::string> proven;
   for (std::size_t i = 0; i < there.size(); ++i) {

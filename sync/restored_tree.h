@@ -39,7 +39,7 @@ class RestoredTree {
  private:
   const Listing listing_;
   std::filesystem::path root_;
-  std::filesystem::path words_;  ///< for read_contents()
+  std::filesystem::path words_;  ///< the folder for read_contents()
   std::vector<std::string> missing_;
 };
 

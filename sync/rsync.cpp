@@ -89,8 +89,8 @@ ssh::LocalProgram pull_program(const Source& source, const std::string& destinat
     for (std::string pattern : source.only) {
       while (pattern.ends_with('/')) pattern.pop_back();
       words.push_back("--filter=+ " + pattern);
-      words.push_back("--filter=+ " + pattern + "/***");  // if the pattern names a folder, its
-                                                          // whole content
+      // The folder's whole content, if the pattern names a folder.
+      words.push_back("--filter=+ " + pattern + "/***");
     }
     words.emplace_back("--filter=- *");
   }

@@ -19,7 +19,7 @@ enum class Link { network, local };
 
 /// Files of a host that are to be fetched.
 struct Source {
-  std::string folder;                   ///< on the host: absolute, or from `~/`
+  std::string folder;                   ///< the folder on the host: absolute, or from `~/`
   std::string file = {};                ///< its name in the folder; empty: the whole folder
   std::vector<std::string> only = {};   ///< patterns of rsync's filters; empty: everything
   std::vector<std::string> files = {};  ///< several names; empty: as `file` says
@@ -38,7 +38,7 @@ inline constexpr int kTimedOut = 30;  ///< rsync's exit code
 /// What was sent.
 struct Sent {
   std::size_t files = 0;
-  std::uint64_t bytes = 0;  ///< of those files, uncompressed
+  std::uint64_t bytes = 0;  ///< the bytes of those files, uncompressed
 };
 
 /// Reads the whole output of pull_program; zeros if the output is not complete.
@@ -47,7 +47,7 @@ Sent read_sent(std::string_view out);
 /// The progress of a transfer.
 struct RsyncProgress {
   Sent sent;
-  double fraction = 0;  ///< of all files to be examined, from 0 to 1
+  double fraction = 0;  ///< the share of all files to be examined, from 0 to 1
 };
 
 /// Reads the output of pull_program piece by piece.

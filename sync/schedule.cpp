@@ -199,7 +199,7 @@ void Schedule::got_all(std::size_t host, std::size_t parcel, Time now) {
   Part& part = part_of(host, parcel);
   if (std::exchange(part.has_all, true)) return;
   part.all_at = now;
-  if (part.sender) {  // what the launcher has sent may still be on its way
+  if (part.sender) {  // the bytes that the launcher has sent may still be on their way
     note_rate(host, parcel, now);
     Member& member = members_[host];
     member.misses = 0;

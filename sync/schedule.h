@@ -86,13 +86,13 @@ class Schedule {
   struct Part {
     bool has_asked = false;
     bool is_receiving = false;
-    Time since = {};  ///< since when it waits or receives
-    Time heard = {};  ///< when it last received something
+    Time since = {};  ///< the time since which it waits or receives
+    Time heard = {};  ///< the time when it last received something
     std::uint64_t bytes = 0;
-    std::size_t depth = 0;  ///< of parents above it
+    std::size_t depth = 0;  ///< the number of parents above it
     bool has_all = false;
     Time all_at = {};
-    std::optional<std::size_t> parent = {};  ///< that still sends to it
+    std::optional<std::size_t> parent = {};  ///< the parent that still sends to it
     std::optional<std::size_t> sender = {};  ///< its last parent
     int tries = 0;
     std::size_t begun = 0;  ///< value of begun_ when it last began or missed
@@ -101,13 +101,13 @@ class Schedule {
   struct Member {
     bool has_asked = false;
     Serving serving = Serving::unknown;
-    std::size_t children = 0;              ///< hosts that it sends to
-    double rate = 0;                       ///< bytes a second, the best so far; 0: not known
-    bool is_limited = false;               ///< got less than there was for it
-    bool was_head = false;                 ///< had a parcel from the launcher
-    int misses = 0;                        ///< since it last had something from a host
-    bool was_served = false;               ///< by a host
-    int failed = 0;                        ///< number of hosts that it failed as a parent
+    std::size_t children = 0;  ///< hosts that it sends to
+    double rate = 0;           ///< bytes a second, the best so far; 0: not known
+    bool is_limited = false;   ///< got less than there was for it
+    bool was_head = false;     ///< had a parcel from the launcher
+    int misses = 0;            ///< the number of misses since it last had something from a host
+    bool was_served = false;   ///< a host has served it
+    int failed = 0;            ///< number of hosts that it failed as a parent
     std::set<std::size_t> avoids = {};     ///< parents that failed to send it something
     std::deque<std::size_t> kept = {};     ///< parcels that it has and serves
     std::set<std::size_t> slow_ones = {};  ///< those of its children that count as slow
@@ -134,17 +134,17 @@ class Schedule {
 
   std::size_t begun_ = 0;   ///< counts the beginnings of all hosts
   double fast_ = 0;         ///< the second of all rates
-  double launchers_ = 0;    ///< of the launcher to one host, the best so far
+  double launchers_ = 0;    ///< the launcher's rate to one host, the best so far
   std::size_t asking_ = 0;  ///< hosts that have asked
   std::size_t heads_ = 0;   ///< hosts that had a parcel from the launcher
   /// Hosts that had nothing from the host that was named; both, the first few.
   std::vector<std::pair<std::size_t, std::size_t>> misses_;
-  bool are_apart_ = false;                                  ///< two of these have no host in common
-  bool was_passed_on_ = false;                              ///< by any host
-  std::vector<Member> members_;                             ///< by host
-  std::map<std::size_t, std::vector<Part>> parts_;          ///< by parcel and host
-  std::map<std::size_t, std::vector<std::size_t>> takers_;  ///< by parcel: who takes or has it, in
-                                                            ///< the order in which they began
+  bool are_apart_ = false;                          ///< two of these have no host in common
+  bool was_passed_on_ = false;                      ///< any host has passed something on
+  std::vector<Member> members_;                     ///< the index is the host
+  std::map<std::size_t, std::vector<Part>> parts_;  ///< the key is the parcel, the index the host
+  /// The hosts that take or have the parcel (the key), in the order in which they began.
+  std::map<std::size_t, std::vector<std::size_t>> takers_;
 };
 
 }  // namespace dtool::tree_sync

@@ -58,7 +58,7 @@ bool have_same_content(const fs::path& one, const fs::path& other) {
   std::error_code fault;
   if (kind_of(one) == Kind::link)
     return fs::read_symlink(one, fault) == fs::read_symlink(other, fault) && !fault;
-  const std::uint64_t size = fs::file_size(one, fault);  // of regular files only
+  const std::uint64_t size = fs::file_size(one, fault);  // only regular files have a size
   if (fault || fs::file_size(other, fault) != size || fault) return false;
   constexpr int kRead = O_RDONLY | O_NOFOLLOW | O_CLOEXEC;
   const host::Descriptor first(::open(one.c_str(), kRead));

@@ -39,7 +39,8 @@ class Staging {
   /// What stays aside, since something else is at its place.
   struct InTheWay {
     std::vector<std::string> other_kinds;  ///< a file, a link or a folder, and another one is there
-    std::vector<std::string> foreign;      ///< what is there did not come so, or was touched since
+    /// Names, each with something at its place that did not come so, or was touched since.
+    std::vector<std::string> foreign;
   };
   /// Moves all but the files `left_out` to their places. Throws std::filesystem::filesystem_error.
   InTheWay place(const std::vector<std::string>& left_out, Foreign foreign = Foreign::refuse);

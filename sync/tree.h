@@ -15,12 +15,13 @@ namespace dtool::tree_sync {
 /// The parts of lstat(2)'s answer that matter here.
 struct Look {
   std::uint64_t size = 0;    ///< bytes
-  std::int64_t seconds = 0;  ///< and nanoseconds since 1970: the last change
+  std::int64_t seconds = 0;  ///< the last change, in seconds and nanoseconds since 1970
   std::uint32_t nanoseconds = 0;
-  std::uint32_t mode = 0;  ///< with the file's type
+  std::uint32_t mode = 0;  ///< the mode with the file's type
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
-  std::int64_t change_seconds = 0;  ///< and nanoseconds: the last change of any kind (ctime)
+  /// The last change of any kind (ctime), in seconds and nanoseconds.
+  std::int64_t change_seconds = 0;
   std::uint32_t change_nanoseconds = 0;
 };
 
@@ -36,7 +37,7 @@ bool is_as_seen(int file, const Look& look);
 struct Tree {
   std::filesystem::path root;        ///< absolute, without symbolic links
   std::vector<std::string> files;    ///< relative to root; regular files and links; sorted bytewise
-  std::uint64_t bytes = 0;           ///< of the regular files
+  std::uint64_t bytes = 0;           ///< the sum of the regular files' sizes
   std::vector<std::string> skipped;  ///< sockets, pipes and devices, which cannot be sent
   std::vector<Look> looks = {};      ///< one for each file, made when the tree was read
   std::vector<std::string> unused_excludes = {};  ///< patterns that matched nothing

@@ -107,7 +107,8 @@ Place place_of_first_worker(const CommandLine& options) {
 /// The parts of the experiment that the launch needs.
 struct WorkerNeeds {
   Backend backend = Backend::automatic;
-  std::int64_t multiply_adds = 0;  ///< of a rank's step; measuring communication needs no threads
+  /// The multiply-adds of a rank's step; measuring communication needs no threads.
+  std::int64_t multiply_adds = 0;
 };
 
 int start_workers(const CommandLine& options, const WorkerNeeds& needs,
@@ -117,7 +118,7 @@ int start_workers(const CommandLine& options, const WorkerNeeds& needs,
   if (kUsesGpus) check_gpus(needs.backend, workers, count_gpus(process_environment));
   read_run_token(process_environment);  // a mistake in it is told once
   if (first.world_size == workers && workers > 1) make_own_run_token();
-  std::optional<ReservedPort> port;  // until rank 0 listens there
+  std::optional<ReservedPort> port;  // the port is reserved until rank 0 listens there
   if (first.listener.port == 0) first.listener.port = port.emplace().number();
   const int threads = useful_threads(count_cores(), workers, needs.multiply_adds);
   return run_workers(first, program, {argv, argv + argc}, threads);

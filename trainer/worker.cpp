@@ -99,9 +99,9 @@ void link_for_gradients(Group& group, const Meeting& meeting, const DistributedS
 /// The task of the ranks, and what it needs.
 struct Job {
   Backend backend;
-  std::chrono::seconds timeout;        ///< of a collective operation
+  std::chrono::seconds timeout;        ///< the time limit of a collective operation
   std::chrono::seconds heartbeat;      ///< how long a rank may be silent
-  std::function<void(Backend)> begin;  ///< before the ranks are connected: may take its time
+  std::function<void(Backend)> begin;  ///< called before the ranks are connected: may take its time
   std::function<void(Group&)> work;
 };
 

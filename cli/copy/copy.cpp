@@ -36,7 +36,7 @@ namespace dtool::cli {
 /// What came from one host.
 struct FromHost {
   ssh::HostResult result;
-  std::filesystem::path folder;  ///< on this machine
+  std::filesystem::path folder;  ///< the folder on this machine
   tree_sync::Sent sent = {};
   std::optional<std::size_t> same_as = {};  ///< a host that sees the same folders: they came from
                                             ///< there
@@ -56,7 +56,7 @@ namespace fs = std::filesystem;
 /// One source, as hosts are told it.
 struct Wanted {
   std::string path;  ///< absolute, or from `~/`
-  std::string name;  ///< of what it becomes; empty: only what is in it is copied
+  std::string name;  ///< the name of what it becomes; empty: only what is in it is copied
 };
 
 Wanted wanted_of(const std::string& source) {

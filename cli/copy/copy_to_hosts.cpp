@@ -44,7 +44,7 @@ std::string name_of_launcher() {
 
 /// Such a name, as a host gives it back.
 struct LauncherName {
-  std::string machine;  ///< as identify_host() writes it
+  std::string machine;  ///< the text that identify_host() writes
   std::optional<pid_t> pid;
   std::optional<std::uint64_t> start;
 };
@@ -155,7 +155,7 @@ std::vector<ssh::HostResult> results_of(const std::vector<CopyHost>& hosts) {
 
 tree_sync::CopyList list_to_copy(Console& console, const std::vector<std::string>& sources,
                                  const std::vector<std::string>& excludes) {
-  const ssh::EndsAtOnce ends_at_once;  // nobody listens while this looks
+  const ssh::EndsAtOnce ends_at_once;  // no code listens for signals while this function looks
   console.progress("looking at what is to be copied");
   tree_sync::CopyList list;
   try {

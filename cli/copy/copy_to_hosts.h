@@ -51,12 +51,12 @@ Copied copy_to_hosts(Console& console, ssh::Remote& remote, tree_sync::CopyList&
 /// One `--data SRC[:DST]`.
 struct RunData {
   tree_sync::CopyList list;
-  std::string folder;  ///< on the hosts
+  std::string folder;  ///< the folder on the hosts
 };
 
 /// What a `--data` names: SRC, and where on the hosts it is to be.
 struct DataPlace {
-  std::string source;  ///< as list_sources() takes it
+  std::string source;  ///< the text that list_sources() takes
   std::string folder;
 };
 

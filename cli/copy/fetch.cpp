@@ -44,15 +44,15 @@ struct Part {
   std::size_t host = 0;  ///< its place in the killfile
   int id = 0;
   const killfiles::Machine* machine = nullptr;
-  fs::path folder;  ///< on this machine
+  fs::path folder;  ///< the folder on this machine
   std::vector<tree_sync::Source> sources;
   ssh::HostResult result = {};
   tree_sync::Sent sent = {};
   std::vector<std::string> grown = {};    ///< files that are here as they were when they were seen
-  std::vector<std::string> skipped = {};  ///< what does not come (Pulled)
+  std::vector<std::string> skipped = {};  ///< the names of what does not come (Pulled)
   bool broke_off = false;
   bool is_fetched = false;               ///< something was asked of rsync
-  std::string stranger = {};             ///< what stranger_at() says
+  std::string stranger = {};             ///< the text that stranger_at() returns
   std::optional<std::size_t> same = {};  ///< the part that has the same folder on the hosts
 };
 

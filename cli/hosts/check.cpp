@@ -37,7 +37,7 @@ class CheckAction : public Action {
   EnvironmentFlags environment_;
   std::string code_path_;
   bool no_trainer_ = false;
-  std::string address_;  ///< where rank 0 would listen; empty: not known
+  std::string address_;  ///< the address where rank 0 would listen; empty: not known
   std::uint16_t port_ = 0;
 };
 

@@ -55,10 +55,11 @@ class ConfigAction : public Action {
   bool distribute_public_key_ = false;
   bool follow_ = false;
   bool force_ = false;
-  std::map<std::size_t, std::string> keys_;     ///< per host, what happened to the public key
-  std::map<std::size_t, std::string> running_;  ///< likewise, the script that still runs:
-                                                ///< `RUN/MACHINE`
-  std::map<std::size_t, killfiles::HostIdentity> identities_;  ///< likewise, of those that answered
+  std::map<std::size_t, std::string> keys_;  ///< per host, what happened to the public key
+  /// Each host's script that still runs: `RUN/MACHINE`.
+  std::map<std::size_t, std::string> running_;
+  /// The identity of each host that answered.
+  std::map<std::size_t, killfiles::HostIdentity> identities_;
 };
 
 std::string read_text(const std::filesystem::path& file, std::string_view flag) {
@@ -315,7 +316,8 @@ int ConfigAction::run(Invocation& invocation) {
   auto targets = choose_targets(hosts_, invocation.settings.all());
   if (!targets) throw UsageError("no hosts were named", "--runs_on names them");
   targets->connect.silent = std::make_shared<ssh::SilentHosts>();
-  if (distribute_public_key_) read_public_key(public_key_file_);  // before anybody is reached
+  // The key is read before anybody is reached.
+  if (distribute_public_key_) read_public_key(public_key_file_);
   Console& console = invocation.console;
   const auto remote = invocation.reach(targets->hosts, targets->connect);
   const std::string run_id = make_run_id("config");

@@ -16,7 +16,7 @@ namespace dtool::cli {
 
 /// The result for one host.
 struct TrialOfHost {
-  std::string interface;               ///< of the route; empty: unknown
+  std::string interface;               ///< the interface of the route; empty: unknown
   bool reached = false;                ///< it read machine 0's message
   std::string fault;                   ///< why not; empty if nothing was tried
   std::optional<double> clock_offset;  ///< seconds ahead of the launcher's clock
@@ -35,10 +35,11 @@ struct ListenerTrial {
 
 /// What to try.
 struct TrialPlan {
-  std::string address;  ///< of machine 0; empty: only clocks
+  std::string address;  ///< machine 0's address; empty: only clocks
   std::uint16_t port = 0;
-  std::vector<std::size_t> hosts;    ///< those that have answered
-  std::chrono::seconds listens{60};  ///< at most, in case dtool is killed meanwhile
+  std::vector<std::size_t> hosts;  ///< those that have answered
+  /// The longest time that it listens, in case dtool is killed meanwhile.
+  std::chrono::seconds listens{60};
 };
 
 /// Makes machine 0 listen and the others connect to it, then ends the listener.

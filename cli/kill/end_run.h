@@ -26,7 +26,7 @@ struct KillReport {
   std::vector<ssh::HostResult>
       results;  ///< a host with something left has a failure's exit code and error; so has a host
                 ///< whose answer proves nothing (Failure::unproven)
-  std::vector<FoundHost> hosts;  ///< in the order of the results
+  std::vector<FoundHost> hosts;  ///< one entry for each result, in the order of the results
   int ended = 0;                 ///< processes, over all hosts
   int forced = 0;                ///< how many of them needed KILL
   std::string cancelled;         ///< jobs of a scheduler that were ended: `job 12`; or empty

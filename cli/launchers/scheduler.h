@@ -33,9 +33,9 @@ struct JobRequest {
   std::optional<int> nodes;
   std::string ntasks_per_node;
   std::string seeds;
-  std::map<std::string, std::string> values;  ///< of the SchedulerOptions, by flag; empty: not
-                                              ///< given
-  std::vector<std::string> arguments;         ///< further arguments in the scheduler's spelling
+  /// The values of the SchedulerOptions, by flag; empty: not given.
+  std::map<std::string, std::string> values;
+  std::vector<std::string> arguments;  ///< further arguments in the scheduler's spelling
 
   /// The value of a flag; empty if it was not given or the scheduler does not have it.
   std::string value(const std::string& flag) const;
@@ -66,8 +66,8 @@ std::string must_be_one_line(const std::string& text);
 struct JobShape {
   std::string run_id;
   std::size_t nodes = 1;
-  int processes = 1;          ///< of the run, per node
-  int tasks = 1;              ///< that the scheduler starts per node: torchrun is one
+  int processes = 1;          ///< the processes of the run, per node
+  int tasks = 1;              ///< the tasks that the scheduler starts per node: torchrun is one
   int notice = 0;             ///< how many seconds before its end the script wants a signal
   bool wants_notice = false;  ///< whether the program writes a checkpoint on that signal
 };

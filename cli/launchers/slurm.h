@@ -18,7 +18,7 @@ const std::vector<SchedulerOption>& slurm_options();
 /// The job that dtool runs in, started by salloc or by a batch script.
 struct Allocation {
   std::string job;
-  std::vector<int> tasks = {1};  ///< on each node
+  std::vector<int> tasks = {1};  ///< the number of tasks on each node
 };
 
 /// As the environment tells.

@@ -53,7 +53,7 @@ class FollowedLogs : public LogOutput {
   void on_sign_of_life(std::size_t host) override;
 
   std::vector<bool> was_reached_;
-  std::vector<int> tries_;  ///< since the last byte came
+  std::vector<int> tries_;  ///< each machine's tries to connect again since the last byte came
   std::size_t ended_ = 0;   ///< machines
   bool is_interrupted_ = false;
 };

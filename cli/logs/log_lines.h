@@ -62,7 +62,7 @@ class LogLines {
   struct Machine {
     std::string unfinished;
     std::deque<Waiting::value_type*> queue;
-    int calls = 0;        ///< of show_redrawn() since a line was shown
+    int calls = 0;        ///< the calls of show_redrawn() since a line was shown
     std::size_t due = 0;  ///< lines at the front that were waiting when a pause began
     bool has_ended = false;
     bool is_left_out = false;
@@ -81,7 +81,7 @@ class LogLines {
   std::size_t most_waiting_;
   std::vector<Machine> machines_;
   std::size_t taking_part_;  ///< not left out
-  std::size_t going_on_;     ///< of those, the machines whose log has not ended
+  std::size_t going_on_;     ///< those among them whose log has not ended
   std::size_t pauses_ = 0;  ///< calls of show_due() since the ended machines' lines were last shown
   Waiting waiting_;
   std::size_t waiting_bytes_ = 0;

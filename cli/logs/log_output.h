@@ -87,7 +87,7 @@ enum class LogsWithJson { keep, show };
 
 /// The lines of the logs that are wanted.
 struct LogSelection {
-  std::optional<std::uint64_t> tail = {};          ///< that many of each log's end; nothing: all
+  std::optional<std::uint64_t> tail = {};  ///< this many lines of each log's end; nothing: all
   std::optional<std::chrono::seconds> since = {};  ///< so long ago
   std::vector<int> ranks = {};                     ///< empty: all lines
   std::optional<std::uint64_t> until = {};         ///< only what is before this byte of each log

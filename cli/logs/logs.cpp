@@ -28,9 +28,10 @@ namespace {
 
 /// Who failed first, in the attempt that failed last.
 struct FirstFailure {
-  int attempt = 0;                         ///< from 0
-  bool is_earlier = false;                 ///< another attempt followed
-  std::optional<std::uint64_t> log_bytes;  ///< of the machine, at the end of that attempt
+  int attempt = 0;          ///< the attempt's number, counted from 0
+  bool is_earlier = false;  ///< another attempt followed
+  /// The size of the machine's log at the end of that attempt.
+  std::optional<std::uint64_t> log_bytes;
   int machine = 0;
   std::optional<int> rank;
   std::string text;

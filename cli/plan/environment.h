@@ -27,7 +27,7 @@ struct Bind {
 struct Container {
   ContainerEngine engine = ContainerEngine::apptainer;
   std::string image;        ///< podman: its name; else a path, from the code folder if relative
-  std::vector<Bind> binds;  ///< in addition to the run's own folders
+  std::vector<Bind> binds;  ///< the binds in addition to the run's own folders
 };
 
 struct Environment {

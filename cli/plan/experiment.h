@@ -10,7 +10,7 @@ namespace dtool::cli {
 
 struct ExperimentText {
   std::string name;         ///< the file's name without `.toml`
-  std::string toml;         ///< with `--config_kwargs` merged in
+  std::string toml;         ///< the TOML text with `--config_kwargs` merged in
   bool is_shipped = false;  ///< it came with dtool, not from the user
 };
 

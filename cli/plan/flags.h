@@ -60,13 +60,13 @@ struct RunFlags {
   std::string launcher;
   std::string experiment;
   std::string resume;  ///< the id of a run, or its beginning
-  std::string rerun;   ///< likewise
+  std::string rerun;   ///< the id of a run, or its beginning
   std::string listener = "auto";
   std::string config_kwargs;
   std::optional<std::uint64_t> seed;
   EnvironmentFlags environment;
-  std::string environment_file;     ///< of --environment
-  std::vector<std::string> extras;  ///< of its project
+  std::string environment_file;     ///< the file of --environment
+  std::vector<std::string> extras;  ///< the extras of that file's project
   std::vector<std::string> groups;
   bool system_site_packages = false;
   std::string code_path;

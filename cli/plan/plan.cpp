@@ -249,7 +249,8 @@ Variable parse_line(std::string_view line, const std::string& place) {
   const std::size_t equals = line.find('=');
   if (equals == line.npos) throw UsageError(fmt::format("{}: the line is no NAME=VALUE", place));
   std::string_view before = trimmed(line.substr(0, equals));
-  constexpr std::string_view kShell = "export ";  // in files that shells read, too
+  // The beginning of lines in files that shells read, too.
+  constexpr std::string_view kShell = "export ";
   if (before.starts_with(kShell)) before = trimmed(before.substr(kShell.size()));
   const std::string name(before);
   if (!is_variable_name(name))

@@ -26,16 +26,18 @@ struct MachinePlan {
   int id = 0;
   ssh::Host host;
   std::string code_folder;
-  std::string tree;     ///< the run's own copy of the code; empty: it runs in the code folder
-  int processes = 1;    ///< of the program or the trainer
-  int first_rank = 0;   ///< of its local rank 0
-  int threads = 0;      ///< of each process of a program, for OpenMP; 0: its library decides
+  std::string tree;    ///< the run's own copy of the code; empty: it runs in the code folder
+  int processes = 1;   ///< the number of processes of the program or the trainer
+  int first_rank = 0;  ///< the rank of its local rank 0
+  /// The threads of each process of a program, for OpenMP; 0: its library decides.
+  int threads = 0;
   std::string trainer;  ///< path of the bundled trainer there; empty: the user's program runs
   std::string pytorch;  ///< folder of the PyTorch that this trainer uses there; empty: none
   Leader leader = Leader::screen;
-  std::string part;  ///< if a run has several parts: this part's folder in the run's folder; empty:
-                     ///< the whole folder
-  killfiles::HostIdentity identity = {};  ///< of the host, if its session will run there
+  /// This part's folder in the run's folder, if the run has several; empty: the whole folder.
+  std::string part;
+  /// The identity of the host, if its session will run there.
+  killfiles::HostIdentity identity = {};
   ssh::Host peer;  ///< the host's name for machine 0's own ssh, if a launcher uses that
 };
 
@@ -54,25 +56,29 @@ struct RunPlan {
   std::uint16_t port = 0;
   int world_size = 0;  ///< 0: unknown until the hosts were asked
   OnFailure on_failure = OnFailure::stop;
-  int max_restarts = 0;                 ///< of the whole run, after a failure
-  std::chrono::seconds lost_after{60};  ///< without a sign of life a machine counts as failed
-  std::uint16_t coordinator_port = 0;   ///< where machine 0 listens for reports; 0: there are no
-                                        ///< reports
-  std::string token;                    ///< secret that a machine must know to report
+  int max_restarts = 0;  ///< the most restarts of the whole run, after a failure
+  /// The time without a sign of life after which a machine counts as failed.
+  std::chrono::seconds lost_after{60};
+  /// The port where machine 0 listens for reports; 0: there are no reports.
+  std::uint16_t coordinator_port = 0;
+  std::string token;  ///< secret that a machine must know to report
   std::vector<std::string>
       program;        ///< the user's program and its arguments; empty: the bundled trainer
   bool fill = false;  ///< placeholders in its words are replaced
-  std::string rendezvous = "env";  ///< what its processes are told of each other: env, never, or
-                                   ///< independent (each is a job of its own)
-  std::optional<int> ends_with;    ///< the machine whose good end is the run's
-  std::string experiment_toml;     ///< empty: none
-  std::string git_commit;          ///< of the sent code; empty: unknown
-  Environment environment;         ///< of the processes on a host
-  std::string output_dir;          ///< relative to the code folder, absolute, or from `~/`
-  std::vector<std::pair<std::string, std::string>> variables;  ///< from the settings and --export
+  /// Things that its processes are told of each other: env, never, or independent (each is a job of
+  /// its own).
+  std::string rendezvous = "env";
+  std::optional<int> ends_with;  ///< the machine whose good end is the run's
+  std::string experiment_toml;   ///< empty: none
+  std::string git_commit;        ///< the commit of the sent code; empty: unknown
+  Environment environment;       ///< the environment of the processes on a host
+  std::string output_dir;        ///< relative to the code folder, absolute, or from `~/`
+  /// The variables from the settings and --export.
+  std::vector<std::pair<std::string, std::string>> variables;
   std::string gpus;  ///< the list of --gpus; empty: not given
   std::vector<MachinePlan> machines;
-  std::vector<std::string> networks;  ///< between machine 0 and the others (CIDR), if known
+  /// The networks between machine 0 and the others (CIDR), if known.
+  std::vector<std::string> networks;
 };
 
 /// Gives each machine its first rank, and the run its world size.

@@ -16,7 +16,7 @@ namespace dtool::cli {
 
 namespace {
 
-constexpr std::size_t kDotsAcross = 2;  // in one character
+constexpr std::size_t kDotsAcross = 2;  // the dots across one character
 constexpr std::size_t kDotsDown = 4;
 
 /// A character of the drawing: dots, or a mark in their place.
@@ -57,7 +57,7 @@ class Canvas {
   }
 
   std::size_t columns_;
-  long width_ = 0;  ///< in dots
+  long width_ = 0;  ///< the width in dots
   long height_ = 0;
   std::vector<Cell> cells_;
 };

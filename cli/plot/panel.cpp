@@ -109,7 +109,7 @@ void share_x(std::vector<Panel>& panels) {
     range.add(panel.low_x);
     range.add(panel.high_x);
   }
-  constexpr double kNear = 0.1;  // of the length
+  constexpr double kNear = 0.1;  // the share of the length that counts as near
   const bool is_linear = !panels.empty() && panels.front().x_scale() == Scale::linear;
   if (is_linear && range.low > 0 && range.low <= kNear * range.high) range.low = 0;
   for (Panel& panel : panels) {

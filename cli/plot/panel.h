@@ -26,7 +26,7 @@ struct Axis {
   Scale scale = Scale::linear;
   double low = 0;
   double high = 1;
-  std::vector<Tick> ticks;  ///< in rising order, from low to high
+  std::vector<Tick> ticks;  ///< the ticks in rising order, from low to high
 
   /// From 0 at low to 1 at high; outside that range for values outside low and high.
   double place(double value) const;

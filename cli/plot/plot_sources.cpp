@@ -157,7 +157,8 @@ killfiles::Killfile newest_run_with_outputs() {
 namespace {
 
 struct Row {
-  std::string operation;  ///< and how many machines a message goes between, if more than one
+  /// The operation, and how many machines a message goes between, if more than one.
+  std::string operation;
   std::string algorithm;
   double bytes = 0;
   double seconds = 0;
@@ -223,7 +224,7 @@ struct Record {
 /// A stretch in which the run went on, from one `start` line to the next.
 struct Stretch {
   double begin = 0;  ///< seconds since 1970
-  double end = 0;    ///< of its last line
+  double end = 0;    ///< the time of its last line
 };
 
 /// Python writes NaN and Infinity, which JSON has not.

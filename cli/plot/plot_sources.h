@@ -27,8 +27,8 @@ enum class XAxis { steps, seconds, bytes };
 /// One metric of one run, by step.
 struct Curve {
   std::string metric;
-  std::string event;           ///< of the lines that it is from: `epoch`, or `step` for all others
-  std::vector<double> steps;   ///< or bytes
+  std::string event;  ///< the event of the lines that it is from: `epoch`, or `step` for all others
+  std::vector<double> steps;   ///< the steps, or bytes
   std::vector<double> values;  ///< NaN if the run had no number
   std::vector<double> seconds =
       {};  ///< seconds that the run had taken so far; empty if a line has no time
@@ -53,11 +53,12 @@ Metrics read_metrics(std::string_view text);
 
 /// The metrics of a run or a file, or why there are none.
 struct PlotSource {
-  std::string name;                       ///< the run's id, or the file
-  std::optional<ssh::HostResult> result;  ///< of the host that was asked; a failure says why there
-                                          ///< are no metrics
+  std::string name;  ///< the run's id, or the file
+  /// The result of the host that was asked; a failure says why there are no metrics.
+  std::optional<ssh::HostResult> result;
   Metrics metrics;
-  bool is_over_bytes = false;  ///< of `dtool-trainer comm`: its curves' steps are bytes
+  /// The metrics are of `dtool-trainer comm`: their curves' steps are bytes.
+  bool is_over_bytes = false;
 };
 
 /// Reads a file: one source, or for the rows of `dtool-trainer comm` one an algorithm. Throws

@@ -35,14 +35,15 @@ struct Needs {
   /// Whether a bundle of the trainer is sent to hosts that have none; its hash if it is known.
   bool sends_trainer = false;
   std::string trainer_bundle;
-  std::string bundle_pytorch;   ///< version of the PyTorch that it uses; empty: none
-  std::string experiment_toml;  ///< for machine 0's trainer to check; empty: none
-  int machines = 1;             ///< of the run
-  bool session = true;          ///< one that survives the end of the login: screen, tmux or setsid
-  bool runs_here = true;        ///< false: on nodes behind these hosts
-  std::uint16_t port = 0;       ///< on machine 0; 0: any free port
-  std::string peer;             ///< where another machine is, as peer_of() tells it; or empty
-  host::VisibleGpus visible_gpus;  ///< what the run's user gave
+  std::string bundle_pytorch;  ///< version of the PyTorch that it uses; empty: none
+  /// The experiment that machine 0's trainer is to check; empty: none.
+  std::string experiment_toml;
+  int machines = 1;        ///< the number of the run's machines
+  bool session = true;     ///< one that survives the end of the login: screen, tmux or setsid
+  bool runs_here = true;   ///< false: on nodes behind these hosts
+  std::uint16_t port = 0;  ///< the port on machine 0; 0: any free port
+  std::string peer;  ///< the name or address of another machine, as peer_of() tells it; or empty
+  host::VisibleGpus visible_gpus;  ///< the values that the run's user gave
   std::string gpus;                ///< the list of --gpus, all of which must be there
   bool is_supervised = false;      ///< machine 0's session listens for those of the others
   Survey survey = Survey::no;
@@ -65,16 +66,16 @@ struct Checked {
   std::vector<Lack> lacks;                ///< one by one; empty if the host did not answer
   std::optional<host::CheckReply> reply;  ///< nothing: unreadable
   ssh::Answers environment;               ///< answers of its environment's script
-  int gpus = 0;                           ///< that the run's processes will see
-  std::string experiment_fault;  ///< what machine 0's trainer says against the experiment; empty:
-                                 ///< nothing
-  std::string trainer;           ///< path of the bundled trainer there
-  std::string pytorch;           ///< folder of the PyTorch that it uses; empty: none
+  int gpus = 0;                           ///< the number of GPUs that the run's processes will see
+  /// The text that machine 0's trainer says against the experiment; empty: nothing.
+  std::string experiment_fault;
+  std::string trainer;                  ///< path of the bundled trainer there
+  std::string pytorch;                  ///< folder of the PyTorch that it uses; empty: none
   std::optional<Lack> awaited_trainer;  ///< why it has none that is fit, if one will be sent
-  std::string address;                  ///< of machine 0, for the other machines
-  std::uint16_t port = 0;               ///< of machine 0
-  std::uint16_t coordinator_port = 0;   ///< likewise, if the run is supervised
-  killfiles::HostIdentity identity;     ///< who it is; unknown if it did not say
+  std::string address;                  ///< machine 0's address for the other machines
+  std::uint16_t port = 0;               ///< machine 0's port
+  std::uint16_t coordinator_port = 0;   ///< machine 0's coordinator port, if the run is supervised
+  killfiles::HostIdentity identity;     ///< the host's identity; unknown if it did not say
   bool logout_kills = false;            ///< the system ends a user's processes at logout
 
   bool awaits_trainer() const { return awaited_trainer.has_value(); }

@@ -66,7 +66,7 @@ std::string ready_solver(Console& console, const PackageStore& store) {
   const Packages packages =
       own_packages(console, store, "solver.txt", fmt::format("{}{}", kRattler, kYaml),
                    {own.version, own.processor, glibc_of(own.libc)});
-  const ssh::EndsAtOnce ends_at_once;  // nobody listens meanwhile
+  const ssh::EndsAtOnce ends_at_once;  // no code listens for signals meanwhile
   const fs::path folder = host::expand_home("~/.dtool/environments/" + packages.hash);
   const auto ask = [&](bool builds) { return host::ready_python({packages.hash, builds}); };
   if (!ask(false).is_built) {
@@ -141,7 +141,7 @@ Packages add_pip(Console& console, const fs::path& file, const CondaHosts& hosts
   std::string hash = store.find(key);
   if (hash.empty()) {
     hash = store.add([&](const fs::path& packages, const fs::path&) {
-      const ssh::EndsAtOnce ends_at_once;  // nobody listens while this reads
+      const ssh::EndsAtOnce ends_at_once;  // no code listens for signals while this step reads
       std::error_code no_links;
       fs::copy(conda.tree.root, packages,
                fs::copy_options::recursive | fs::copy_options::create_hard_links, no_links);
@@ -204,7 +204,7 @@ Packages resolve_conda(Console& console, const fs::path& file, const CondaHosts&
     Channels channels = Channels::local;
     hash = store.add([&](const fs::path& packages, const fs::path&) {
       channels = fetch(python, file, hosts, store, packages);
-      const ssh::EndsAtOnce ends_at_once;  // nobody listens while this reads
+      const ssh::EndsAtOnce ends_at_once;  // no code listens for signals while this step reads
       fs::copy(site_packages(installer.tree.root, hosts.python), packages / "rattler",
                fs::copy_options::recursive);
       killfiles::write_whole(packages / host::kCondaInstaller,

@@ -14,9 +14,10 @@ namespace dtool::cli {
 
 /// What all hosts have, for which packages are chosen.
 struct CondaHosts {
-  HostPython python;      ///< that installs the packages; the oldest of the hosts
-  std::string kernel;     ///< `5.10`, the oldest
-  std::int64_t cuda = 0;  ///< that all drivers can do: 12040 is CUDA 12.4; 0: a host has no driver
+  HostPython python;   ///< the Python that installs the packages; the oldest of the hosts
+  std::string kernel;  ///< `5.10`, the oldest
+  /// The CUDA version that all drivers can do: 12040 is CUDA 12.4; 0: a host has no driver.
+  std::int64_t cuda = 0;
 };
 
 /// Python that py-rattler runs on: 3.10 or later.

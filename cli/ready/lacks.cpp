@@ -139,7 +139,7 @@ namespace {
 
 struct PackageManager {
   std::string_view name;
-  std::string_view system;  ///< whose packages are named so
+  std::string_view system;  ///< the system whose packages are named so
   std::string_view install;
 };
 

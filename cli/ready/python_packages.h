@@ -74,12 +74,13 @@ enum class OwnPackages { hidden, seen };
 /// What `--environment` and the flags beside it want.
 struct PackageNeeds {
   std::filesystem::path file;
-  std::vector<std::string> extras;  ///< of the project of a uv.lock
-  std::vector<std::string> groups;  ///< likewise, of its dependency groups
+  std::vector<std::string> extras;  ///< the extras of the project of a uv.lock
+  std::vector<std::string> groups;  ///< the dependency groups of the project of a uv.lock
   OwnPackages own_packages = OwnPackages::hidden;
   std::vector<std::string> held = {};  ///< `NAME==VERSION`, which are there already
   bool keeps_held = false;             ///< nothing else may want another version of those
-  std::filesystem::path origin = {};   ///< what messages name, and where names in `file` begin
+  /// The file that messages name, and where names in `file` begin.
+  std::filesystem::path origin = {};
 };
 
 /// Throws UsageError if the file is none of those kinds, or is not there, or has no extras.

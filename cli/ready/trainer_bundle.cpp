@@ -271,7 +271,7 @@ std::optional<TrainerBundle> known_trainer_bundle() {
 
 TrainerBundle read_trainer_bundle(Console& console) {
   if (auto known = known_trainer_bundle()) return *known;
-  const ssh::EndsAtOnce ends_at_once;  // nobody listens while this reads
+  const ssh::EndsAtOnce ends_at_once;  // no code listens for signals while this function reads
   TrainerBundle bundle = find_parts();
   ssh::Sha256 hash;
   hash.add(kStarterText);
@@ -299,7 +299,7 @@ std::string folder_of(const TrainerBundle& bundle) {
 
 tree_sync::Tree make_tree(const TrainerBundle& bundle) {
   const fs::path folder = trainers_folder() / bundle.hash;
-  const ssh::EndsAtOnce ends_at_once;  // nobody listens while this copies
+  const ssh::EndsAtOnce ends_at_once;  // no code listens for signals while this function copies
   if (!is_whole(bundle, folder)) {
     remove_old_drafts();
     const fs::path draft = trainers_folder() / (kDraft + ssh::random_hex(8));

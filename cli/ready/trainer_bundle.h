@@ -20,19 +20,19 @@ namespace dtool::cli {
 
 struct TrainerBundle {
   struct Part {
-    std::string name;              ///< in the bundle: `lib/libc10.so.1.13`
-    std::filesystem::path source;  ///< on this machine
-    std::string stamp;             ///< of the source (ssh/machine/files.h)
+    std::string name;              ///< the name in the bundle: `lib/libc10.so.1.13`
+    std::filesystem::path source;  ///< the path on this machine
+    std::string stamp;             ///< the stamp of the source (ssh/machine/files.h)
   };
   /// A PyTorch from which a host takes the libraries that are no parts.
   struct UsedPyTorch {
     std::string version;         ///< `2.11.0+cu130`: the host's must be the same
-    std::filesystem::path file;  ///< that says so, on this machine
-    std::string stamp;           ///< of that file
+    std::filesystem::path file;  ///< the file that says so, on this machine
+    std::string stamp;           ///< the stamp of that file
   };
 
   std::string hash;                    ///< SHA-256 of the names and contents, in hex
-  std::uint64_t bytes = 0;             ///< of all parts
+  std::uint64_t bytes = 0;             ///< the sum of all parts' sizes
   int glibc = 0;                       ///< the least that it needs: 34 is glibc 2.34
   std::vector<Part> parts;             ///< sorted by name
   std::optional<UsedPyTorch> pytorch;  ///< nothing: all libraries are parts

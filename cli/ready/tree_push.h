@@ -48,7 +48,7 @@ class SendingProgress {
   struct Sums {
     std::size_t done = 0;
     std::uint64_t sent = 0;
-    std::optional<std::uint64_t> all = 0;  ///< none: not known
+    std::optional<std::uint64_t> all = 0;  ///< the bytes to send in all; none: not known
   };
 
   Sums sums() const;
@@ -146,8 +146,8 @@ using NextPush = std::function<tree_sync::Pushing*()>;
 
 struct SuppliedHosts {
   std::vector<Checked> checked;
-  std::vector<bool> is_sent;  ///< which of them were sent the trainer, and have it now
-  bool went_on = true;        ///< through all steps
+  std::vector<bool> is_sent;  ///< whether each host was sent the trainer, and has it now
+  bool went_on = true;        ///< the work went on through all steps
 };
 
 /// Checks all hosts. If some await the trainer, sends it to them and checks all once more; a host

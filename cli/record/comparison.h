@@ -28,7 +28,7 @@ struct Comparison {
   std::vector<Difference> settings;  ///< flattened: `train.epochs`
   std::vector<Difference> hosts;     ///< `machine 0 memory`
   std::vector<Difference> metrics;   ///< equal ones too
-  std::string code_note;             ///< what could not be compared; or empty
+  std::string code_note;             ///< a note on what could not be compared; or empty
 };
 
 /// The leaves of a TOML text by their dotted keys, each value as TOML writes it. Throws

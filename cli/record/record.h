@@ -21,13 +21,13 @@ namespace dtool::cli {
 /// One machine's part. Paths are on the host.
 struct RecordedMachine {
   int id = 0;
-  std::string host;                  ///< as --runs_on takes it
+  std::string host;                  ///< the text that --runs_on takes
   killfiles::HostIdentity identity;  ///< unknown if a scheduler chose the host
   std::string code_folder;
   std::string tree;  ///< the run's own copy of the code; empty: it ran in the code folder
   std::string output_folder;
   int processes = 0;
-  int threads = 0;          ///< of each process (OMP_NUM_THREADS); 0: dtool did not choose
+  int threads = 0;  ///< the threads of each process (OMP_NUM_THREADS); 0: dtool did not choose
   std::int64_t cores = 0;   ///< 0: not known
   std::int64_t memory = 0;  ///< bytes
   std::vector<std::string> gpus;
@@ -37,13 +37,13 @@ struct RecordedMachine {
 
 /// The code that was sent.
 struct RecordedCode {
-  std::string folder;  ///< on the launcher; empty: no code was sent
+  std::string folder;  ///< the folder on the launcher; empty: no code was sent
   std::string fingerprint;
   std::size_t files = 0;
   std::string commit;  ///< empty: no checkout, or git did not answer
   std::string branch;  ///< empty: none is checked out
   bool is_dirty = false;
-  std::string diff;                    ///< from the commit, as `git apply` takes it
+  std::string diff;                    ///< the changes since the commit, as `git apply` takes them
   std::string diff_left_out;           ///< why there is no diff of a dirty tree; or empty
   std::vector<std::string> deleted;    ///< files of the commit that were deleted: only their names
   std::vector<std::string> untracked;  ///< files that git does not know
@@ -53,11 +53,11 @@ struct RecordedCode {
 struct RecordedEnd {
   std::string at;     ///< UTC, in a killfile's form
   std::string state;  ///< `ended`, `killed`, `1 of 2 failed, 1 stopped`
-  int exit_code = 0;  ///< of `dtool status`
+  int exit_code = 0;  ///< the exit code of `dtool status`
   int attempts = 1;
-  std::string cause;                    ///< or empty
+  std::string cause;                    ///< the reason why the run failed; or empty
   nlohmann::json metrics = nullptr;     ///< the last line of training; or null
-  nlohmann::json validation = nullptr;  ///< of validation
+  nlohmann::json validation = nullptr;  ///< the last line of validation; or null
 };
 
 /// That the killfile was deleted.
@@ -70,7 +70,7 @@ struct RunRecord {
   std::string run_id;
   std::string created;
   std::string launcher;                   ///< user@host
-  std::vector<std::string> command_line;  ///< without the values of exports
+  std::vector<std::string> command_line;  ///< the command line without the values of exports
   std::vector<std::string> chain;         ///< the runs that it goes on from, oldest first
   std::string rerun_of;                   ///< the run that it repeats; or empty
   /// The flags as typed, without those that only one command is about, and without exports that
@@ -84,7 +84,7 @@ struct RunRecord {
   std::uint64_t seed = 0;
   std::vector<std::string> variables;                     ///< names of what was exported
   nlohmann::json environment = nlohmann::json::object();  ///< to_json(Environment)
-  std::string output_dir;                                 ///< as given
+  std::string output_dir;                                 ///< the path as given
   std::string gpus;                                       ///< the list of --gpus; or empty
   std::string listener;                                   ///< `IP:PORT`; or empty
   std::string on_failure;

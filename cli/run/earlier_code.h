@@ -57,12 +57,12 @@ class EarlierCode {
   const RunRecord& earlier_;
   Start start_;
   std::string listing_;
-  std::vector<std::string> trees_;  ///< of the run, one for each of the Remote's hosts
+  std::vector<std::string> trees_;  ///< the trees of the run, one for each of the Remote's hosts
   std::unique_ptr<ssh::Remote> remote_;
   std::optional<BroughtFolder> folder_;
   std::optional<tree_sync::RestoredTree> restored_;
   std::optional<tree_sync::Tree> tree_;
-  std::vector<std::string> lacks_;  ///< what each place lacks, in words
+  std::vector<std::string> lacks_;  ///< the things that each place lacks, in words
 };
 
 }  // namespace dtool::cli

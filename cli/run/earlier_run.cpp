@@ -166,7 +166,8 @@ void EarlierRun::keep_processes(Targets& targets) const {
   const bool stays = start_ == Start::rerun || !names_hosts;
   if (!stays || names_processes || targets.hosts.size() != record_.machines.size()) return;
   for (std::size_t i = 0; i < targets.hosts.size(); ++i) {
-    const bool is_told = names_hosts && targets.slots[i].has_value();  // by a hostfile
+    // A hostfile tells the number of processes.
+    const bool is_told = names_hosts && targets.slots[i].has_value();
     if (!is_told && record_.machines[i].processes > 0)
       targets.slots[i] = record_.machines[i].processes;
   }

@@ -71,7 +71,7 @@ class EarlierRun {
  private:
   RunRecord record_;
   Start start_;
-  GivenFlags typed_;  ///< by the user
+  GivenFlags typed_;  ///< the flags that the user typed
 };
 
 // `dtool run --resume RUN`: which earlier runs a run may go on from. earlier_run.h gives what it

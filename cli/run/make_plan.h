@@ -26,14 +26,14 @@ struct PendingRun {
   Start start = Start::anew;
   RunFlags flags;
   const Launcher* launcher = nullptr;       ///< known after the flags
-  std::optional<EarlierRun> earlier;        ///< that it goes on from or repeats
+  std::optional<EarlierRun> earlier;        ///< the run that it goes on from or repeats
   bool keeps_code = false;                  ///< the earlier run's code is sent, as it was then
-  std::optional<EarlierCode> earlier_code;  ///< what is sent then
+  std::optional<EarlierCode> earlier_code;  ///< the code that is sent then
   std::string requirements;  ///< the file of --environment; empty: not given, or not here yet
   RunPlan plan;
   bool experiment_is_shipped = false;
   RunRecord record;
-  std::optional<std::string> listing;  ///< of the code, for the record
+  std::optional<std::string> listing;  ///< the list of the code's files, for the record
 
   bool resumes() const { return earlier && earlier->start() == Start::resumed; }
   bool repeats() const { return earlier && earlier->start() == Start::rerun; }

@@ -20,7 +20,7 @@ namespace dtool::cli {
 struct OpenQuestions {
   std::string listener;
   std::string nproc_per_node;
-  std::string code;  ///< that is sent, in words; empty: none is
+  std::string code;  ///< the code that is sent, in words; empty: no code is sent
 };
 
 /// For --dry_run: shows what would run where.

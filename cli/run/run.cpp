@@ -54,7 +54,8 @@ class RunAction : public Action {
              const std::vector<std::string>& command_line);
 
   std::vector<std::unique_ptr<Launcher>> launchers_ = make_launchers();
-  std::map<Option, std::vector<const Launcher*>> own_options_;  ///< of some launchers
+  /// The options that only some launchers have, with those launchers.
+  std::map<Option, std::vector<const Launcher*>> own_options_;
   std::optional<Options> command_;
   PendingRun run_;
 };

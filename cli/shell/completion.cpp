@@ -22,9 +22,10 @@ namespace {
 struct Cursor {
   const CLI::App* app = nullptr;
   const CLI::Option* waiting = nullptr;  ///< the flag whose value the last word is
-  std::vector<std::string> positionals;  ///< before the last word
+  /// The command line's words before the last word that are neither flags nor their values.
+  std::vector<std::string> positionals;
   std::vector<const CLI::Option*> given;
-  bool is_program = false;  ///< after `--`
+  bool is_program = false;  ///< the last word stands after `--`
 };
 
 const CLI::App* find_command(const CLI::App& app, const std::string& name) {

@@ -51,13 +51,13 @@ std::set<std::string> known_runs(const std::set<std::string>& kept) {
 
 /// `20261121-034512` of `mnist_20261121-034512-3fa91c`: orders runs by their start.
 std::string time_in(const std::string& id) {
-  constexpr std::size_t kLength = 22;  // of `20261121-034512-3fa91c`
+  constexpr std::size_t kLength = 22;  // the length of `20261121-034512-3fa91c`
   return id.size() < kLength ? id : id.substr(id.size() - kLength);
 }
 
 /// Several may have begun in one second: the one whose killfile is newest, as for other commands.
 std::string newest_of(const std::set<std::string>& known) {
-  constexpr std::size_t kSeconds = 15;  // of `20261121-034512`
+  constexpr std::size_t kSeconds = 15;  // the length of `20261121-034512`
   const std::string newest = *std::ranges::max_element(known, {}, time_in);
   for (const killfiles::Listed& each : killfiles::list(killfile_folder())) {
     const std::string id = each.file.stem();

@@ -18,14 +18,14 @@ namespace dtool::cli {
 
 /// The state of a machine's part of a run.
 enum class MachineState {
-  pending,  ///< in a scheduler's queue
+  pending,  ///< it waits in a scheduler's queue
   running,
-  exited,       ///< with an exit code
-  stopped,      ///< by the run's supervision, because another machine failed
-  killed,       ///< by dtool kill
+  exited,       ///< it ended with an exit code
+  stopped,      ///< the run's supervision ended it, because another machine failed
+  killed,       ///< dtool kill ended it
   lost,         ///< gone without an exit code: killed by SIGKILL, or the host was rebooted
   not_started,  ///< nothing of the run was started there, or it was deleted
-  cancelled,    ///< from here on, states of a scheduler: ended by it or on its order
+  cancelled,    ///< the first of several states of a scheduler: ended by it or on its order
   timed_out,    ///< its time limit has passed
   node_failed,
   out_of_memory,
@@ -59,11 +59,11 @@ struct TrainingProgress {
 
 /// The failure after which a run was started again, as one of its machines has noted it.
 struct EarlierFailure {
-  int attempt = 0;  ///< that failed, from 0
+  int attempt = 0;  ///< the number of the attempt that failed, counted from 0
   /// How long the machine's log was at the end of that attempt, if the machine has told it.
   std::optional<std::uint64_t> log_bytes = {};
-  int machine = 0;               ///< that the cause names, else the one that tells this
-  std::optional<int> rank = {};  ///< that the cause names; or unknown
+  int machine = 0;               ///< the machine that the cause names, else the one that tells this
+  std::optional<int> rank = {};  ///< the rank that the cause names; or unknown
   std::string text = {};         ///< the cause
 };
 
@@ -82,18 +82,19 @@ struct MachineStatus {
   killfiles::HostIdentity found_host;     ///< the host that answered; set likewise
   int exit_code = -1;                     ///< set if it exited
   bool was_rebooted = false;
-  std::optional<std::int64_t> pid;  ///< of the session's leader
+  std::optional<std::int64_t> pid;  ///< the pid of the session's leader
   std::optional<std::int64_t> up_s;
   std::optional<std::int64_t> ended_s_ago;
-  int processes = 0;  ///< with the run's id
+  int processes = 0;  ///< the number of processes with the run's id
   std::optional<int> cpu_percent;
   std::optional<std::int64_t> memory_bytes;  ///< resident; shared pages count in each process
   std::vector<GpuUse> gpus;
-  std::string last_line;                ///< of the log, without control characters
-  std::vector<std::string> last_lines;  ///< of the rank that failed, else of a failed machine
+  std::string last_line;  ///< the last line of the log, without control characters
+  /// The last lines of the rank that failed, else of a failed machine.
+  std::vector<std::string> last_lines;
   std::string cause;  ///< why the run failed, found by the run's supervision; or empty
-  std::optional<int> cause_machine;               ///< that the cause names; or unknown
-  std::optional<int> cause_rank;                  ///< likewise
+  std::optional<int> cause_machine;               ///< the machine that the cause names; or unknown
+  std::optional<int> cause_rank;                  ///< the rank that the cause names; or unknown
   std::optional<int> failed_rank;                 ///< the rank of this machine that failed first
   std::optional<EarlierFailure> earlier_failure;  ///< the newest one
   std::string said;         ///< message of the launched program about the whole run; or empty
@@ -103,7 +104,7 @@ struct MachineStatus {
   std::string metrics;     ///< newest line of training, as it stands in metrics.jsonl; or empty
   std::string validation;  ///< newest line of validation, likewise
   std::string packages;    ///< its python and the packages, a line each; empty: it runs, or unknown
-  std::optional<std::int64_t> output_s_ago;  ///< of its log's last change, if it runs
+  std::optional<std::int64_t> output_s_ago;  ///< the age of its log's last change, if it runs
   /// Ranks that have written nothing for a minute, but something before; and for how long.
   std::vector<std::pair<int, std::int64_t>> silent_s;
   std::string full_disk;  ///< mount point of the disk of its log or state, if the disk is full

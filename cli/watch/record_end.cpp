@@ -51,7 +51,7 @@ std::string name_of_file(const std::string& path) {
 
 /// Nothing if there is none, or if it cannot be read, which is told.
 std::optional<RunRecord> own_record(Console& console, const std::string& run_id) {
-  if (!killfiles::is_run_id(run_id)) return std::nullopt;  // of AllenAct's
+  if (!killfiles::is_run_id(run_id)) return std::nullopt;  // the id is of a run of AllenAct's
   try {
     return find_record(run_id);
   } catch (const std::exception& error) {

@@ -69,7 +69,7 @@ class Questions : public ssh::Events {
   }
 
   std::vector<HostMachines> groups_;
-  std::map<std::size_t, std::size_t> group_of_;  ///< by host
+  std::map<std::size_t, std::size_t> group_of_;  ///< the number of each host's group, by host
   std::vector<std::vector<AskedMachine>> asked_;
   std::vector<MachineStatus> machines_;
   const OnStatus& on_status_;
@@ -137,7 +137,7 @@ constexpr std::array kWords = {"running",     "pending",       "failed",    "tim
 /// A group while it is put together.
 struct HostGroup {
   HostsOfRuns hosts;
-  std::map<std::string, std::size_t> places;  ///< of hosts, by their names
+  std::map<std::string, std::size_t> places;  ///< the places of hosts, by their names
 };
 
 /// The group with these connection settings; it is made if there is none.

@@ -111,7 +111,7 @@ void tell(Console& console, const RunRecord& record) {
   row("resumes", fmt::format("{}", fmt::join(record.chain, " ")));
   row("repeats", record.rerun_of);
   row("command", ssh::quote_all(record.command_line));
-  if (!record.is_of_killfile) {  // which has no program
+  if (!record.is_of_killfile) {  // a record made from a killfile has no program
     row("runs", record.program.empty() ? "dtool-trainer with the experiment " + record.what
                                        : ssh::quote_all(record.program));
     row("seed", std::to_string(record.seed));

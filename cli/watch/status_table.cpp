@@ -119,7 +119,7 @@ TableRow row_of(const Group& group) {
   TableRow row{std::vector<std::string>(kColumns)};
   std::vector<std::string> ids;
   std::vector<ssh::Host> hosts;
-  std::vector<std::string> places;  ///< that a scheduler chose
+  std::vector<std::string> places;  ///< the places that a scheduler chose
   for (const MachineStatus* each : group) {
     ids.push_back(std::to_string(each->id));
     hosts.push_back(each->host);

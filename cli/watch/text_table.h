@@ -16,14 +16,16 @@ struct TableColumn {
   const char* title;
   bool is_number = false;  ///< stands on the right
   bool stays = false;      ///< also where the line gets too long with it
-  std::size_t widest = std::numeric_limits<std::size_t>::max();  ///< where the room is limited
+  /// The column's greatest width where the room is limited.
+  std::size_t widest = std::numeric_limits<std::size_t>::max();
 };
 
 struct TableForm {
-  std::vector<TableColumn> columns;      ///< the last one takes the rest of the line
-  std::size_t styled = 0;                ///< the column that has a row's style
-  std::vector<std::size_t> dispensable;  ///< where the room is narrow these go, the first first,
-  std::size_t least_last = 0;            ///< until the last column has as much as this
+  std::vector<TableColumn> columns;  ///< the last one takes the rest of the line
+  std::size_t styled = 0;            ///< the column that has a row's style
+  /// The columns that go where the room is narrow, the first first.
+  std::vector<std::size_t> dispensable;
+  std::size_t least_last = 0;  ///< they go until the last column has as much room as this
 };
 
 struct TableRow {

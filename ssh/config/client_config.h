@@ -25,10 +25,11 @@ enum class AddressFamily { any, inet, inet6 };
 
 /// How one host is reached, all settings resolved.
 struct Endpoint {
-  std::string named;            ///< as the user calls it
-  std::string address;          ///< name or address to connect to (HostName)
-  std::string key_name;         ///< name to look up in known_hosts (HostKeyAlias, else address)
-  std::uint16_t key_port = 22;  ///< and the port: 22 for an alias, which has no port
+  std::string named;     ///< the name by which the user calls it
+  std::string address;   ///< name or address to connect to (HostName)
+  std::string key_name;  ///< name to look up in known_hosts (HostKeyAlias, else address)
+  /// The port to look up with that name: 22 for an alias, which has no port.
+  std::uint16_t key_port = 22;
   std::string user;
   std::uint16_t port = 22;
   std::vector<std::filesystem::path>
@@ -79,7 +80,7 @@ class ClientConfig {
   enum class Role { destination, jump };
   Endpoint resolve_as(const Host& host, Role role, int depth) const;
 
-  std::vector<ConfigBlock> blocks_;  ///< in the order in which they are asked
+  std::vector<ConfigBlock> blocks_;  ///< the blocks in the order in which they are asked
 };
 
 /// The files that are tried if the user names none.

@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kDeepestInclude = 16;  // as OpenSSH
+constexpr int kDeepestInclude = 16;  // OpenSSH has the same limit
 constexpr std::string_view kBlanks = " \t\r\f\v";
 
 /// Decided by `ssh` alone; dtool asks only whether they are there.

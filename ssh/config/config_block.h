@@ -16,13 +16,13 @@ namespace dtool::ssh {
 /// One criterion of a Host or Match line. All criteria of a block must hold.
 struct ConfigCondition {
   std::string kind;  ///< host, originalhost, user or localuser: what is compared; else "never"
-  std::vector<std::string> patterns;  ///< with `*` and `?`; a leading `!` denies
+  std::vector<std::string> patterns;  ///< the patterns, with `*` and `?`; a leading `!` denies
   bool negated = false;               ///< `Match !user …`
 };
 
 struct ConfigSetting {
   std::string keyword;              ///< lower case
-  std::vector<std::string> values;  ///< at least one, quotes taken off
+  std::vector<std::string> values;  ///< the values, at least one, with quotes taken off
 };
 
 /// Settings that apply together. The conditions are tested once, at the beginning of the block:
@@ -32,7 +32,7 @@ struct ConfigBlock {
                                       ///< Include
   std::vector<ConfigCondition> conditions;  ///< empty: holds if its parent does
   std::vector<ConfigSetting> settings;
-  bool by_hand = false;  ///< from the command line, not from a file
+  bool by_hand = false;  ///< the block is from the command line, not from a file
   /// A criterion that only `ssh` can decide, such as `Match exec`, and its place; or empty.
   std::string undecided = {};
 };

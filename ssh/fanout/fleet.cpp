@@ -42,7 +42,7 @@ struct FleetRound {
   Events* events = nullptr;
   RunOptions options;
   std::exception_ptr failure;
-  Clock::time_point told = Clock::now();  ///< when events last heard of a host
+  Clock::time_point told = Clock::now();  ///< the time when events last heard of a host
   std::map<std::shared_ptr<const SharedBytes>, std::unique_ptr<SharedOutput>> outputs;
 };
 
@@ -100,12 +100,12 @@ class Fleet : public Remote {
   std::unique_ptr<HostLinks> links_;
   Reactor& reactor_;
   std::size_t width_;
-  bool has_room_for_programs_;  ///< that wait on all hosts
+  bool has_room_for_programs_;  ///< there is room for programs that wait on all hosts
   std::vector<Host> hosts_;
   std::shared_ptr<SilentHosts> silent_;
   Interrupts interrupts_;
   bool is_interrupted_ = false;
-  FleetRound* round_ = nullptr;  ///< while run() runs
+  FleetRound* round_ = nullptr;  ///< the round that run() is at; set while run() runs
   asio::steady_timer silence_{reactor_.context()};
 };
 
@@ -132,7 +132,7 @@ void Fleet::tell(FleetRound& round, const std::function<void(Events&)>& what) {
 void Fleet::watch_silence(FleetRound& round) {
   silence_.expires_after(std::chrono::seconds(1));
   silence_.async_wait([this, &round](const boost::system::error_code& error) {
-    if (error || round_ != &round) return;  // that run is over
+    if (error || round_ != &round) return;  // the run of that round is over
     const Clock::time_point told = round.told;
     std::vector<std::size_t> waiting;
     for (std::size_t i = 0; i < round.tasks.size(); ++i)

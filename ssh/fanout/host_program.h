@@ -36,8 +36,8 @@ HostError not_begun(int exit_code, const std::string& out, const std::string& er
 
 /// A dtool-host that this dtool carries, for one kind of processor.
 struct HostProgramName {
-  std::string_view machine;  ///< as `uname -m` says it
-  std::string_view sha256;   ///< in hex digits; names its folder on the hosts
+  std::string_view machine;  ///< the processor's name as `uname -m` says it
+  std::string_view sha256;   ///< the SHA-256 in hex digits; names its folder on the hosts
 };
 
 /// In the order of host_program.S.

@@ -18,7 +18,7 @@ namespace dtool::ssh {
 struct EndedConnection {
   Host host;               ///< its name when the connection was made
   std::string target;      ///< its address: `user@address:port`
-  bool is_in_use = false;  ///< by a running command; the connection ends with it
+  bool is_in_use = false;  ///< a running command uses it; the connection ends with that command
 };
 
 struct EndedConnections {

@@ -146,7 +146,7 @@ bool leave_to_keeper(std::unique_ptr<HostLinks>& links) noexcept {
     left.emplace_back(links.release(), sessions.release());
     return true;
   } catch (const std::exception&) {
-    return false;  // as if nothing is kept: the next command connects by itself
+    return false;  // the result is as if nothing is kept: the next command connects by itself
   }
 }
 

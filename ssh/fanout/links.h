@@ -68,7 +68,7 @@ class HostLinks {
   std::vector<Host> hosts_;
   std::vector<std::string> keys_;  ///< connection_key of each host, if connections are kept
   std::vector<Link> links_;
-  std::vector<Link> dropped_;  ///< with programs that had not ended
+  std::vector<Link> dropped_;  ///< the dropped links with programs that had not ended
 };
 
 /// Hands the connections that this process has opened to a keeper, if they are to be kept. Returns

@@ -202,7 +202,8 @@ asio::awaitable<int> run_local_program(Reactor& reactor, Connection& connection,
 int remote_shell(const std::vector<std::string>& words) {
   constexpr int kNoConnection = 255;
   if (words.size() < 2 || std::getenv(kVariable) == nullptr) return kNoConnection;
-  std::string line;  // as ssh does: the host, then words that the remote shell reads as one line
+  // The text as ssh makes it: the host, then words that the remote shell reads as one line.
+  std::string line;
   for (std::size_t i = 1; i < words.size(); ++i) line += (i > 1 ? " " : "") + words[i];
   if (line.size() > kLongestCommand || !send_message(kSocket, line, {STDIN_FILENO, STDOUT_FILENO}))
     return kNoConnection;
@@ -291,7 +292,7 @@ Transferred SharedOutput::transferred(off_t at) const {
 /// False if the reader has gone, or the file cannot be read.
 asio::awaitable<bool> SharedOutput::send_what_is_there(Waiter& waiter, int fd, off_t& at,
                                                        Deadline deadline) {
-  constexpr std::size_t kChunk = 65'536;  // what a pipe holds
+  constexpr std::size_t kChunk = 65'536;  // the bytes that a pipe holds
   const ssize_t count = ::sendfile(fd, file_.get(), &at, kChunk);
   if (count >= 0 || errno == EINTR) co_return true;
   if (errno != EAGAIN) co_return false;
@@ -306,9 +307,10 @@ asio::awaitable<bool> SharedOutput::send(int fd, std::string_view before, Deadli
   Waiter waiter(reactor_, fd);
   off_t at = 0;
   for (;;) {
-    const bool is_made = is_made_;  // before the size: nothing is added after it
+    const bool is_made = is_made_;  // this is read before the size: nothing is added after it
     while (at < size_of(file_.get())) {
-      if (is_made_) expect_success();  // of no good to anybody
+      // A file that could not be made whole is of no good to anybody.
+      if (is_made_) expect_success();
       const off_t earlier = at;
       const bool goes_on = co_await send_what_is_there(waiter, fd, at, deadline);
       if (!goes_on) co_return false;
@@ -318,7 +320,7 @@ asio::awaitable<bool> SharedOutput::send(int fd, std::string_view before, Deadli
     tell_when_made();
     if (is_made) {
       expect_success();
-      on_sent(transferred(at));  // that this is all
+      on_sent(transferred(at));  // this call tells that this is all
       co_return true;
     }
     if (Clock::now() >= deadline || !has_reader(fd)) co_return false;

@@ -21,7 +21,8 @@ namespace {
 /// After this long without a greeting the program is of no use: `status` waits for 20 s in all, and
 /// a busy host takes a second.
 constexpr std::chrono::seconds kLongestSilence{15};
-constexpr std::size_t kLongestNoise = 1U << 20U;  // of a log-in shell, before the program speaks
+// The most output of a log-in shell before the program speaks.
+constexpr std::size_t kLongestNoise = 1U << 20U;
 /// A log-in that takes longer may have a start-up file that reads standard input to its end.
 constexpr std::chrono::seconds kLongestLogIn{20};
 /// For the echo of a program that has greeted; a start-up file may have taken the requests.
@@ -263,7 +264,7 @@ asio::awaitable<int> ServingProgram::take_turn(const HostRequests& requests, Dea
   }
   started->requests = nullptr;
   try {
-    co_await writing.join();  // that the input was not whole is the better explanation
+    co_await writing.join();  // it is the better explanation that the input was not whole
   } catch (const HostError&) {
     failure = std::current_exception();
   }

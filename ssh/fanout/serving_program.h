@@ -18,7 +18,7 @@ struct HostRequests {
   /// Writes their frames to a non-blocking pipe; called anew for each try. Whether it wrote all.
   std::function<asio::awaitable<bool>(int pipe)> write;
   std::function<void(Stream, std::string_view)> on_output;  ///< takes the replies
-  bool are_followed = false;  ///< by another command, for which the program waits
+  bool are_followed = false;  ///< another command follows, for which the program waits
 };
 
 class ServingProgram {

@@ -88,8 +88,8 @@ class TerminalLink::Work {
   bool is_interrupted_ = false;
   Session* session_ = nullptr;  ///< the connection's
   std::unique_ptr<Connection> connection_;
-  ssh_channel channel_ = nullptr;   ///< while it has the terminal
-  TerminalRelay* relay_ = nullptr;  ///< while a command has the terminal
+  ssh_channel channel_ = nullptr;   ///< the channel while it has the terminal
+  TerminalRelay* relay_ = nullptr;  ///< the relay while a command has the terminal
 };
 
 void TerminalLink::Work::on_asked() {

@@ -17,7 +17,7 @@ namespace dtool::ssh {
 struct Terminal {
   int in = -1;
   int out = -1;
-  std::string type;               ///< as TERM names it
+  std::string type;               ///< the terminal's type as TERM names it
   std::string on_interrupt = {};  ///< shown at the start, and by a first Ctrl-c instead of
                                   ///< reaching the command; empty: each reaches it
 };

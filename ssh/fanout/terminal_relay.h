@@ -37,8 +37,8 @@ class TerminalRelay {
 
   Reactor& reactor_;
   Terminal outer_;
-  OwnedFd keys_;    ///< where the inner terminal takes its keys
-  OwnedFd output_;  ///< where it gives its output
+  OwnedFd keys_;    ///< the descriptor where the inner terminal takes its keys
+  OwnedFd output_;  ///< the descriptor where the inner terminal gives its output
   OwnedFd inner_in_;
   OwnedFd inner_out_;
   Waiter key_waiter_;

@@ -34,7 +34,7 @@ struct ChildResult {
   int exit_code = -1;       ///< 128 + signal if a signal ended it
   std::string out;          ///< standard output; the first MiB
   std::string err;          ///< standard error, likewise
-  std::string fault;        ///< of try_program: why no process could be made
+  std::string fault;        ///< the fault of try_program: why no process could be made
 
   bool ok() const { return exit_code == 0; }
 };

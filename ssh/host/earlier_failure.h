@@ -28,7 +28,7 @@ std::string to_line(const CausePlace& place);
 std::optional<CausePlace> parse_cause_place(std::string_view line);
 
 struct EarlierFailure {
-  int attempt = 0;              ///< that failed, from 0
+  int attempt = 0;              ///< the number of the attempt that failed, counted from 0
   std::uint64_t log_bytes = 0;  ///< how long this machine's log was at the end of that attempt
   std::optional<CausePlace> place = {};  ///< nothing: not known
   std::string text = {};                 ///< the cause, one line

@@ -149,9 +149,10 @@ class Explaining {
 
   std::string_view last_;
   std::string_view explanation_;
-  std::string_view exception_;                          ///< that is no victim's
-  std::map<std::string, std::string_view> exceptions_;  ///< likewise, behind the mark of each rank
-  std::string root_ = "none";                           ///< mark of the rank that failed first
+  std::string_view exception_;  ///< the last exception that is no victim's
+  /// The last exception that is no victim's, behind the mark of each rank.
+  std::map<std::string, std::string_view> exceptions_;
+  std::string root_ = "none";  ///< mark of the rank that failed first
   bool is_in_traceback_ = false;
   bool is_ignored_ = false;  ///< the traceback that comes
   bool is_over_ = false;

@@ -27,11 +27,13 @@ using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
 constexpr milliseconds kBetweenLooks{100};
-constexpr milliseconds kForTerminals{500};  // for what holds the terminals, after TERM
-constexpr milliseconds kForOthers{1000};    // for processes of another user, which go with a parent
+constexpr milliseconds kForTerminals{500};  // the time for what holds the terminals, after TERM
+// The time for processes of another user, which go with a parent.
+constexpr milliseconds kForOthers{1000};
 constexpr int kMostStrikes = 10;
 constexpr int kCalmLooks = 3;
-constexpr int kTries = 3;  // to look: memory or descriptors may be short for a moment
+// The most tries to look: memory or descriptors may be short for a moment.
+constexpr int kTries = 3;
 constexpr std::size_t kLongestCommand = 200;
 
 /// A screen session of the run: its process, and its name as screen tells it, `PID.NAME`.
@@ -91,12 +93,13 @@ class Ending {
   std::set<pid_t> holders_;      ///< they hold the jobs' terminals: they go last
   std::vector<Member> working_;  ///< the members that live, without the holders
   std::vector<Member> holding_;
-  std::vector<Member> living_;     ///< both
-  std::vector<Member> of_others_;  ///< which only that user or root can end
-  std::vector<pid_t> callers_;     ///< members that this process descends from
-  bool was_restless_ = false;      ///< at some look a member ended before it could be met
-  bool is_restless_ = false;       ///< at the last look
-  bool is_unsettled_ = false;      ///< to the end
+  std::vector<Member> living_;  ///< both
+  /// The members of another user, which only that user or root can end.
+  std::vector<Member> of_others_;
+  std::vector<pid_t> callers_;  ///< members that this process descends from
+  bool was_restless_ = false;   ///< a member ended at some look before it could be met
+  bool is_restless_ = false;    ///< a member ended at the last look before it could be met
+  bool is_unsettled_ = false;   ///< the run stayed restless to the end
 };
 
 void Ending::add_job(const JobFiles& job) {

@@ -40,7 +40,7 @@ class Strikes {
 
  private:
   int count_ = 0;
-  int calm_ = 0;  ///< in a row
+  int calm_ = 0;  ///< the number of calm looks in a row
 };
 
 // Finds processes that may be the run's although nothing proves it: the run handed them to a server

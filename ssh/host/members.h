@@ -26,10 +26,11 @@ namespace dtool::host {
 
 /// How a run is known on this host.
 struct RunTraces {
-  std::string run_id;                      ///< empty: its sessions alone
-  std::map<pid_t, std::uint64_t> leaders;  ///< of the jobs' sessions, with their start times
-  std::set<pid_t> seeds;                   ///< processes that belong to it for another reason
-  std::set<pid_t> spared;                  ///< processes that are left out, with all descendants
+  std::string run_id;  ///< empty: its sessions alone
+  /// The leaders of the jobs' sessions, with their start times.
+  std::map<pid_t, std::uint64_t> leaders;
+  std::set<pid_t> seeds;   ///< processes that belong to it for another reason
+  std::set<pid_t> spared;  ///< processes that are left out, with all descendants
 };
 
 struct Member {
@@ -57,7 +58,7 @@ struct Members {
 struct Sight {
   std::vector<Process> processes;
   std::map<pid_t, RunMark> marks;
-  std::map<pid_t, uid_t> users;  ///< of the processes that bear a run's id
+  std::map<pid_t, uid_t> users;  ///< the users of the processes that bear a run's id
 };
 
 /// A process that begins meanwhile is seen, too. `on_mark` is told of each that bears a run's id at
@@ -96,7 +97,7 @@ enum class Boot { unknown, this_one, earlier };
 /// The leader of a job's session.
 struct Leader {
   pid_t pid = 0;
-  std::uint64_t start = 0;  ///< as in Process
+  std::uint64_t start = 0;  ///< the same start time as in Process
   Boot boot = Boot::unknown;
 };
 

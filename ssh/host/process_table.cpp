@@ -72,7 +72,8 @@ std::optional<Process> parse_stat(std::string_view text) {
   process.state = state[0];
   std::uint64_t user_ticks{};
   std::uint64_t system_ticks{};
-  const auto read_field = [&](int field, std::string_view word) {  // as proc(5) numbers them
+  // `field` is the number that proc(5) gives a field.
+  const auto read_field = [&](int field, std::string_view word) {
     switch (field) {
       case 4:
         return read_number(word, process.parent);

@@ -14,14 +14,14 @@ namespace dtool::host {
 struct Process {
   pid_t pid = 0;
   pid_t parent = 0;
-  pid_t session = 0;  ///< in the kernel's sense: its leader's pid
+  pid_t session = 0;  ///< a session in the kernel's sense: its leader's pid
   char state = '?';   ///< R, S, D, Z, … of /proc/PID/stat
   int threads = 0;
-  std::uint64_t start = 0;  ///< in clock ticks since boot; pid and start together identify a
-                            ///< process
+  /// The start time in clock ticks since boot; pid and start together identify a process.
+  std::uint64_t start = 0;
   std::uint64_t cpu_ticks = 0;
   std::uint64_t resident_pages = 0;
-  std::string name;  ///< at most 15 characters; may hold any bytes
+  std::string name;  ///< the name has at most 15 characters; may hold any bytes
 
   /// Whether it has ended. A process whose main thread alone has ended has not.
   bool is_dead() const { return (state == 'Z' || state == 'X') && threads < 2; }

@@ -23,7 +23,8 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kBetweenChecks{20};
-constexpr milliseconds kForSession{10'000};  // until it has written who it is
+// The time that a session has until it has written who it is.
+constexpr milliseconds kForSession{10'000};
 constexpr milliseconds kForBeginning{5'000};
 
 /// Why a job does not start.

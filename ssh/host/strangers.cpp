@@ -30,8 +30,8 @@ class Walk {
   bool counts(const struct stat& status);
 
   Strangers which_;
-  std::string rest_;      ///< of the way
-  std::string at_ = "/";  ///< where it has come to
+  std::string rest_;      ///< the rest of the way
+  std::string at_ = "/";  ///< the place that the walk has come to
   std::set<uid_t> invited_;
 };
 

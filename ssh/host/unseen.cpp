@@ -22,7 +22,7 @@
 namespace dtool::host {
 namespace {
 
-constexpr std::size_t kNamed = 3;  // of one server's processes
+constexpr std::size_t kNamed = 3;  // the most processes of one server that are named
 constexpr std::size_t kLongestCommand = 60;
 
 using Table = std::map<pid_t, const Process*>;

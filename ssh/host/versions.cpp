@@ -23,7 +23,7 @@ std::set<std::string> mark_used(const std::string& folder) {
   std::set<std::string> old;
   if (!is_hash(folder.substr(folder.rfind('/') + 1))) return old;
   ::utimensat(AT_FDCWD, folder.c_str(), nullptr, 0);
-  struct stat now;  // by the file system's clock, which may be another machine's
+  struct stat now;  // the time by the file system's clock, which may be another machine's
   if (::stat(folder.c_str(), &now) != 0) return old;
   const std::string all = folder_of(folder);
   for (const std::string& name : list_folder(all)) {

@@ -133,7 +133,7 @@ asio::awaitable<int> KeptConnection::execute(std::string line, CommandStreams st
                                              Deadline deadline) {
   RunningCommand running;
   running.streams = std::move(streams);
-  is_usable_ = false;  // until all is told
+  is_usable_ = false;  // the connection is not usable until all is told
   send_order(running, line, deadline);
   TaskGroup pumps(reactor_);
   if (running.out.reader) pumps.spawn(pump(running, Stream::out));

@@ -35,9 +35,9 @@ inline constexpr char kResult = 'r';   ///< a Result, the error, a NUL byte, the
 inline constexpr char kGiveBack = 'g';  ///< the command is done with it. One that goes without this
                                         ///< was killed or interrupted, and what it had begun there
                                         ///< is to end with the connection
-inline constexpr char kDescribe = 'd';  ///< which host is it? The answer is the text of a
-                                        ///< Description
-inline constexpr char kEnd = 'e';       ///< close it as soon as no command uses it
+/// The question: which host is it? The answer is the text of a Description.
+inline constexpr char kDescribe = 'd';
+inline constexpr char kEnd = 'e';  ///< close it as soon as no command uses it
 
 struct Order {
   std::int64_t timeout_ms = -1;  ///< -1: none

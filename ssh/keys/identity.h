@@ -14,7 +14,7 @@ namespace dtool::ssh {
 
 /// One identity file: the key, or why it cannot be used here.
 struct Identity {
-  KeyHandle key;        ///< for a certificate: its private key with the certificate
+  KeyHandle key;        ///< the key; for a certificate: its private key with the certificate
   std::string problem;  ///< empty if there is a key; `encrypted`, `not there`, …
 };
 

@@ -73,12 +73,13 @@ std::string place_of(const KeyVerdict& verdict) {
 }
 
 struct KnownHostsFile::Lines {
-  std::string stamp;  ///< of the file when it was read
+  std::string stamp;  ///< the stamp of the file when it was read
   std::vector<KnownHostsLine> all;
-  std::unordered_map<std::string, std::vector<std::size_t>> by_name;  ///< that stands there plainly
+  /// The lines by each name that stands there plainly.
+  std::unordered_map<std::string, std::vector<std::size_t>> by_name;
   std::vector<std::pair<std::size_t, Hashed>> hashed;
   std::vector<std::size_t> patterns;
-  std::vector<std::size_t> for_everyone;  ///< whose names cannot be read
+  std::vector<std::size_t> for_everyone;  ///< the lines whose names cannot be read
   std::unordered_map<std::string, std::vector<std::size_t>>
       answers;  ///< found before: hashes cost time
 
@@ -238,7 +239,7 @@ KeyVerdict KnownHosts::judge(const Endpoint& endpoint, std::string_view blob) {
 }
 
 std::vector<std::string> KnownHosts::types_of(const Endpoint& endpoint) {
-  std::vector<std::string> types, keys, revoked;  // of each type the first key
+  std::vector<std::string> types, keys, revoked;  // `keys` has the first key of each type
   const std::string name = name_on_record(endpoint);
   for (const std::filesystem::path& file : endpoint.known_hosts_files) {
     for (const KnownHostsLine* line :

@@ -30,7 +30,7 @@ enum class KnownHostsMarker {
 
 /// A line that is not a comment. Its parts are interpreted only when asked for.
 struct KnownHostsLine {
-  std::size_t number = 0;  ///< in its file, from 1
+  std::size_t number = 0;  ///< the line's number in its file, counted from 1
   KnownHostsMarker marker = KnownHostsMarker::none;
   std::string names;  ///< `gpu1,10.0.0.1`, `*.lab,!login.lab`, `|1|salt|hash`
   std::string key;    ///< the rest of the line: type, base64, comment
@@ -78,7 +78,8 @@ enum class HostKeyState {
 struct KeyVerdict {
   HostKeyState state = HostKeyState::unknown;
   std::filesystem::path file = {};  ///< empty: no line decided
-  std::size_t line = 0;             ///< from 1; 0: the whole file, which cannot be read
+  /// The line's number, counted from 1; 0: the whole file, which cannot be read.
+  std::size_t line = 0;
 };
 
 /// `FILE:LINE` of the line that decided.

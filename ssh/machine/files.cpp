@@ -74,7 +74,8 @@ namespace {
 constexpr rlim_t kOfOurOwn = 64;
 constexpr rlim_t kConnected = 2;
 constexpr rlim_t kAtWork = 8;
-constexpr rlim_t kWaiting = 6;  // with a dtool-host that waits for requests
+// The open files for a host with a dtool-host that waits for requests.
+constexpr rlim_t kWaiting = 6;
 
 rlim_t most_wanted(std::size_t hosts, std::size_t width) {
   return kOfOurOwn + (kConnected + kWaiting) * hosts + kAtWork * std::min(width, hosts);

@@ -130,7 +130,7 @@ Interrupts::Interrupts(Reactor& reactor, std::function<void(Asked)> on_asked)
       descriptor_(reactor.context()),
       stops_heard_(is_stop_heard ? stops.load() : 0),
       leaves_heard_(leaves) {
-  if (bell < 0) watch_interrupts();  // in unit tests
+  if (bell < 0) watch_interrupts();  // this is so in unit tests
   ++listeners;
   descriptor_.assign(::fcntl(bell, F_DUPFD_CLOEXEC, 0));
   listen();

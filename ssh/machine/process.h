@@ -34,7 +34,7 @@ class Process {
   struct Program {
     std::vector<std::string> arguments;         ///< the program, found by PATH, and its arguments
     std::vector<std::string> environment = {};  ///< `NAME=value`, added to this process's
-    std::string folder = {};                    ///< to start in; empty: this process's
+    std::string folder = {};                    ///< the folder to start in; empty: this process's
     Terminal terminal = Terminal::shared;
     /// How variables of this process begin that the child does not get.
     std::vector<std::string> left_out = {};
@@ -69,7 +69,8 @@ class Process {
 
   Reactor& reactor_;
   pid_t pid_ = -1;
-  pid_t told_ = -1;  ///< who is told to end, as kill() has it: the child's group, or it alone
+  /// The target that is told to end, as kill() has it: the child's group, or it alone.
+  pid_t told_ = -1;
   int ending_ = SIGTERM;
   OwnedFd pidfd_;
   EndsWithUs ends_with_us_;

@@ -94,7 +94,7 @@ asio::awaitable<void> Reactor::wait_for(asio::steady_timer& timer, const char* f
     try {
       co_await sleep(kForEver, nullptr, 0);
     } catch (const HostError&) {
-      co_return;  // from now on it waits as it does without the test
+      co_return;  // it waits from now on as it does without the test
     }
   }
   boost::system::error_code ignored;

@@ -24,7 +24,7 @@ struct Opening {
   std::size_t answers = 0;
   bool is_asking = false;  ///< asks the user, or waits for the terminal
   bool was_left = false;   ///< ended while it waited for the terminal
-  Waiter* door = nullptr;  ///< where serve() waits for questions
+  Waiter* door = nullptr;  ///< the waiter with which serve() waits for questions
   Deadline deadline;       ///< moves by the time that the user took
 };
 
@@ -52,7 +52,7 @@ class Asker {
 
   Reactor& reactor_;
   Ask ask_;
-  std::map<std::string, std::string> answers_;  ///< by user and prompt, for Ask::once
+  std::map<std::string, std::string> answers_;  ///< the answers by user and prompt, for Ask::once
   bool is_busy_ = false;
   bool is_stopped_ = false;
 };

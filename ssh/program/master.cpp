@@ -328,7 +328,7 @@ asio::awaitable<void> MasterConnection::converse(Talk& talk, RunningCommand& run
   }
   if (!has_timed_out) co_return;
   co_await end_command();
-  running.deadline = after(kSlice);  // for what it still said
+  running.deadline = after(kSlice);  // the time for what it still said
   throw command_timed_out();
 }
 
@@ -364,7 +364,7 @@ asio::awaitable<void> MasterConnection::run(RunningCommand& running, std::string
 
 asio::awaitable<int> MasterConnection::execute(std::string line, CommandStreams streams,
                                                Deadline deadline) {
-  is_usable_ = false;  // until all is told
+  is_usable_ = false;  // the connection is not usable until all is told
   const Deadline patience = std::min(deadline, after(kForEndOfLastSession));
   RunningCommand running;
   for (std::chrono::milliseconds pause{10};; pause *= 2) {

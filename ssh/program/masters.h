@@ -39,8 +39,8 @@ class Masters {
 
   /// The key that the host shows: `ssh` asks for it and goes no further.
   struct Presented {
-    std::optional<HostError> failure;  ///< none: the key is known
-    std::string line;                  ///< for known_hosts, if the key is unknown
+    std::optional<HostError> failure;  ///< the error that `ssh` met; nothing: the key is known
+    std::string line;                  ///< the line for known_hosts, if the key is unknown
     std::filesystem::path known_hosts;
   };
   asio::awaitable<Presented> ask_for_key(Host host);
@@ -83,7 +83,7 @@ class Masters {
   OwnedFd config_;
   std::string config_file_;
   std::vector<Opened> opened_;
-  std::string last_socket_;  ///< as connect() left it
+  std::string last_socket_;  ///< the latest connection's socket, as connect() left it
   bool is_interrupted_ = false;
   bool is_left_ = false;
 };

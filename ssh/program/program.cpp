@@ -39,7 +39,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 17> kOurs = 
     {"EscapeChar", "none"},
     {"ControlMaster", "no"},
     {"BatchMode", "no"},
-    {"LogLevel", "INFO"},  // at which it says why no connection came about
+    {"LogLevel", "INFO"},  // the level at which it says why no connection came about
 }};
 
 /// As soon as a connection of dtool's own notices that the host has gone.

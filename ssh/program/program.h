@@ -30,7 +30,7 @@ struct ProgramSettings {
   std::string address;
   std::string user;
   std::string port;
-  std::string control_path;                  ///< of the user's own masters; empty: none
+  std::string control_path;  ///< the control path of the user's own masters; empty: none
   std::vector<std::filesystem::path> files;  ///< known_hosts files, keys and certificates
   std::filesystem::path known_hosts;         ///< the first of the user's
 };

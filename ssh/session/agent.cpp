@@ -63,7 +63,8 @@ std::optional<std::string_view> take_framed(std::string_view& bytes) {
 std::vector<std::string> keys_in(std::string_view answer) {
   std::vector<std::string> keys;
   if (answer.size() < 5 || answer.front() != kIdentitiesAnswer) return keys;
-  answer.remove_prefix(5);  // and their number, which their end tells as well
+  // The kind and the number of keys are skipped; the keys' end tells their number as well.
+  answer.remove_prefix(5);
   for (;;) {
     const auto key = take_framed(answer);
     if (!key || !take_framed(answer)) return keys;  // the second is a comment

@@ -25,7 +25,7 @@ struct AgentOffer {
 /// The result.
 struct AgentLogIn {
   bool is_in = false;
-  std::string problem;  ///< what went wrong with the agent; empty if nothing did
+  std::string problem;  ///< the trouble with the agent; empty if nothing went wrong
   Deadline deadline;    ///< moved by the time that a signature took
 };
 

@@ -22,10 +22,11 @@ struct CommandStreams {
   std::string input = {};  ///< used if input_fd is -1
   int input_fd = -1;
   std::function<void(Stream, std::string_view)> on_output =
-      {};  ///< for a stream whose descriptor below is -1
+      {};  ///< the callback for a stream whose descriptor below is -1
   int output_fd = -1;
   int error_fd = -1;
-  ShellOutput shell_output = ShellOutput::hand_on;  ///< of standard output
+  /// The treatment of a login shell's output on standard output.
+  ShellOutput shell_output = ShellOutput::hand_on;
 };
 
 /// A server with MaxSessions 1 counts a session until it has seen the end of its channel, which may

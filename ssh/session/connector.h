@@ -60,7 +60,7 @@ class Connector {
     std::unique_ptr<Session> session;
     std::exception_ptr error;
     asio::steady_timer is_decided;  ///< cancelled when there is a session or an error
-    bool is_again = false;          ///< after an earlier session was lost
+    bool is_again = false;          ///< the jump is made again after an earlier session was lost
   };
 
   asio::awaitable<std::unique_ptr<Session>> greet(Endpoint endpoint,
@@ -82,7 +82,8 @@ class Connector {
   ClientConfig config_;
   IdentityCache identities_;
   KnownHosts known_hosts_;
-  std::map<std::string, std::unique_ptr<Jump>> jumps_;  ///< by the chain that leads to it
+  /// The jumps by the chain that leads to each.
+  std::map<std::string, std::unique_ptr<Jump>> jumps_;
   std::vector<std::unique_ptr<Jump>> lost_jumps_;  ///< their connections may not have ended yet
 };
 

@@ -93,8 +93,8 @@ class Exchange {
   EndsWith ends_with_;
   Deadline deadline_;
   bool is_over_ = false;            ///< no more input has to be sent
-  Waiter* input_waiter_ = nullptr;  ///< while send_from_fd runs
-  std::size_t sent_at_once_ = 0;    ///< without a turn for other coroutines
+  Waiter* input_waiter_ = nullptr;  ///< the waiter of send_from_fd while that runs
+  std::size_t sent_at_once_ = 0;    ///< the bytes sent without a turn for other coroutines
 };
 
 /// The error for a connection that was lost, with libssh's reason.

@@ -150,7 +150,7 @@ asio::awaitable<Waiter::Outcome> Session::wait(Deadline deadline, const char* fi
   silence_.wait_ended(Clock::now());
   if (outcome == Waiter::Outcome::ready || soon == deadline) co_return outcome;
   on_silence();
-  co_return Waiter::Outcome::ready;  // as for any spurious wake-up
+  co_return Waiter::Outcome::ready;  // the same answer as for any spurious wake-up
 }
 
 Deadline ServerSilence::wait_begins(std::uint64_t packets, Clock::time_point now) {

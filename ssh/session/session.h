@@ -42,7 +42,7 @@ class ServerSilence {
   Next next(std::uint64_t packets);
 
  private:
-  bool was_asked_ = false;           ///< since silent_since_
+  bool was_asked_ = false;           ///< the server was asked since silent_since_
   std::uint64_t heard_packets_ = 0;  ///< up to silent_since_
   Clock::time_point silent_since_;
   Clock::time_point last_wait_;
@@ -135,8 +135,8 @@ class Session {
 
   Reactor& reactor_;
   Endpoint endpoint_;
-  std::string known_hosts_stamp_;  ///< of the files in which the key was found; empty: read them
-                                   ///< again
+  /// The stamp of the files in which the key was found; empty: read them again.
+  std::string known_hosts_stamp_;
   ssh_counter_struct received_{};
   std::uint64_t shared_packets_ = 0;
   bool is_watched_ = false;

@@ -38,7 +38,7 @@ class SshConnection : public Connection {
 
   Reactor& reactor_;
   std::unique_ptr<Session> session_;
-  std::unique_ptr<Channel> ahead_;  // after session_: a channel goes before its session
+  std::unique_ptr<Channel> ahead_;  // it stands after session_: a channel goes before its session
   Exchange* running_ = nullptr;     ///< the command's that runs
 };
 

@@ -59,20 +59,20 @@ struct CheckRequest {
   std::string run_folder;        ///< created; empty: none
   std::string code_folder;       ///< folder for the code
   bool code_must_exist = false;  ///< the code will not be sent
-  std::string output_folder;     ///< of the run; empty: it has none
+  std::string output_folder;     ///< the output folder of the run; empty: it has none
   Hidden environment;            ///< bash that prepares the environment and answers what it finds
   bool wants_torchrun = false;
   std::string trainer;          ///< the launcher's own trainer, tried first; empty: none is needed
-  std::string trainer_version;  ///< which is wanted: `0.2.0`
+  std::string trainer_version;  ///< the version that is wanted: `0.2.0`
   std::string bundle;           ///< hash of a trainer bundle, tried last; empty: none
   std::string bundle_pytorch;  ///< version of the PyTorch whose LibTorch it uses; empty: it has one
-  Hidden experiment;           ///< for the trainer to check; empty: none
+  Hidden experiment;           ///< the experiment for the trainer to check; empty: none
   std::int64_t machines = 1;
   std::optional<std::int64_t> port;  ///< port to check; 0: find a free one; nothing: this machine
                                      ///< does not listen
   bool is_supervised = false;        ///< this machine's session will listen for the others, too
   std::string peer;                  ///< an address of another machine, numeric; or empty
-  VisibleGpus visible_gpus;          ///< of the run
+  VisibleGpus visible_gpus;          ///< the visible GPUs of the run
   std::string gpus;                  ///< the list of --gpus, all of which must be there; or empty
 
   void fields(auto visit) {
@@ -87,7 +87,7 @@ struct Hardware {
   std::int64_t cores = 0;
   std::int64_t memory = 0;
   std::vector<std::string> gpus;  ///< `NAME, MEMORY` each
-  std::string driver;             ///< of NVIDIA's GPUs
+  std::string driver;             ///< the driver of NVIDIA's GPUs
   std::string gpu_fault;          ///< error of nvidia-smi; or empty
 
   void fields(auto visit) { visit(cores, memory, gpus, driver, gpu_fault); }
@@ -104,7 +104,7 @@ struct Survey {
   std::string rsync;
   std::string own_name;  ///< the loopback address that /etc/hosts gives the host's name; or empty
   std::int64_t free_memory = 0;
-  std::int64_t free_code = 0;  ///< on the disk of the code folder
+  std::int64_t free_code = 0;  ///< the free bytes on the disk of the code folder
   std::int64_t free_home = 0;
 
   void fields(auto visit) {
@@ -121,24 +121,26 @@ struct CheckReply {
   std::optional<std::uint32_t> few_inodes =
       {};                    ///< so many more files are possible there: too few for a run
   std::string missing_code;  ///< the code folder that should exist but does not; or empty
-  std::string stranger;      ///< which other user decides what is in the run's folders; or empty
+  std::string stranger;      ///< the other user who decides what is in the run's folders; or empty
   bool lacks_torchrun = false;
   std::string environment;            ///< `NAME=VALUE` lines, answers of the request's bash
-  bool is_environment_ready = false;  ///< that bash ran to its end
+  bool is_environment_ready = false;  ///< the request's bash ran to its end
   std::string trainer;                ///< its path; or empty
   std::string trainer_version;        ///< its first line
   bool is_trainer_fit = false;        ///< is of this version and has its libraries here
-  std::string missing_libraries;  ///< that this trainer needs: `libc10.so, GLIBC_2.38`; or empty
-  std::string processor;          ///< `x86_64`; empty: the trainer is fit, or none is needed
-  std::string libc;               ///< `glibc 2.36`, likewise; empty also for another libc
-  PyTorch pytorch;                ///< whose LibTorch the trainer uses; without a fit trainer the
-                                  ///< environment's; or empty
-  std::string experiment_fault;   ///< what the trainer says against the experiment; or empty
+  /// The missing libraries that this trainer needs: `libc10.so, GLIBC_2.38`; or empty.
+  std::string missing_libraries;
+  std::string processor;  ///< `x86_64`; empty: the trainer is fit, or none is needed
+  std::string libc;       ///< `glibc 2.36`, likewise; empty also for another libc
+  /// The PyTorch whose LibTorch the trainer uses; without a fit trainer the environment's; or
+  /// empty.
+  PyTorch pytorch;
+  std::string experiment_fault;  ///< the trainer's words against the experiment; or empty
   Hardware hardware;
-  std::int64_t gpus = 0;  ///< that the run's processes will see
+  std::int64_t gpus = 0;  ///< the number of GPUs that the run's processes will see
   std::string gpu_lack;   ///< why the request's list of GPUs does not fit this machine; or empty
   bool is_port_taken = false;
-  bool lacks_port = false;            ///< none of the ports that dtool takes is free
+  bool lacks_port = false;            ///< no port is free of those that dtool takes
   std::int64_t port = 0;              ///< a free port; 0: none was wanted, or none is free
   std::int64_t coordinator_port = 0;  ///< another free port
   std::string address;                ///< this machine's address for others; or empty
@@ -168,11 +170,13 @@ struct PythonRequest {
 
 struct PythonReply {
   static constexpr Kind kKind = Kind::python_reply;
-  std::string version;    ///< of python3: `3.11.2`; empty: there is none that dtool can use
+  /// The version of python3: `3.11.2`; empty: there is none that dtool can use.
+  std::string version;
   std::string processor;  ///< `x86_64`
   std::string libc;       ///< `glibc 2.36`
   std::string kernel;     ///< `5.10`
-  std::int64_t cuda = 0;  ///< what NVIDIA's driver can do: 12040 is CUDA 12.4; 0: there is none
+  /// The CUDA that NVIDIA's driver can do: 12040 is CUDA 12.4; 0: there is none.
+  std::int64_t cuda = 0;
   bool is_built = false;  ///< the environment is there, whole
   std::string fault;      ///< why it could not be built, or how it was changed since; or empty
   std::string packages;   ///< lines `NAME==VERSION`: with `sees_system` all of the host's own, else
@@ -208,7 +212,7 @@ struct ReadyReply {
 /// Listen for a while at rank 0's address, as machine 0's session does.
 struct ListenRequest {
   static constexpr Kind kKind = Kind::listen_request;
-  std::string address;  ///< of this machine, to find its interface
+  std::string address;  ///< the address of this machine, to find its interface
   std::int64_t port = 0;
   Hidden token;  ///< shared secret: both sides must know it
   std::int64_t machines = 1;
@@ -219,7 +223,8 @@ struct ListenRequest {
 
 struct ListenReply {
   static constexpr Kind kKind = Kind::listen_reply;
-  std::int64_t pid = 0;   ///< of the listening process, to end it earlier; 0: nothing listens
+  /// The pid of the listening process, to end it earlier; 0: nothing listens.
+  std::int64_t pid = 0;
   std::string fault;      ///< why nothing listens
   std::string interface;  ///< interface with the address; or empty
 
@@ -233,15 +238,15 @@ struct ReachRequest {
   std::string address;  ///< empty: only the clock
   std::int64_t port = 0;
   Hidden token;
-  std::int64_t place = 0;       ///< of this machine
-  std::int64_t timeout_ms = 0;  ///< for the answer
+  std::int64_t place = 0;       ///< the place of this machine
+  std::int64_t timeout_ms = 0;  ///< the time limit for the answer
 
   void fields(auto visit) { visit(address, port, token, place, timeout_ms); }
 };
 
 struct HostClock {
   static constexpr Kind kKind = Kind::host_clock;
-  std::int64_t nanoseconds = 0;  ///< since 1970
+  std::int64_t nanoseconds = 0;  ///< the nanoseconds since 1970
 
   void fields(auto visit) { visit(nanoseconds); }
 };

@@ -15,12 +15,12 @@ namespace dtool::host {
 
 /// What all requests of one `dtool copy` to a host share.
 struct CopyPlace {
-  std::string folder;            ///< absolute, or from `~/`
-  std::string copy;              ///< name of the copy
-  std::int64_t round = 0;        ///< of the copy: each begins with the question what is lacking
-  std::int64_t host = 0;         ///< its number in the copy
-  std::string launcher;          ///< the process that copies, in words that only launchers read
-  std::string takes_over;        ///< the process whose copy to the folder has ended; empty: none
+  std::string folder;      ///< absolute, or from `~/`
+  std::string copy;        ///< name of the copy
+  std::int64_t round = 0;  ///< the round of the copy: each begins with the question what is lacking
+  std::int64_t host = 0;   ///< its number in the copy
+  std::string launcher;    ///< the process that copies, in words that only launchers read
+  std::string takes_over;  ///< the process whose copy to the folder has ended; empty: none
   bool refuses_foreign = false;  ///< replace no file or link that did not come by a copy, or was
                                  ///< touched since, and differs
 
@@ -32,13 +32,13 @@ struct CopyPlace {
 /// A file, a link, or a folder (its name ends with a slash) that is copied.
 struct CopyEntry {
   static constexpr Kind kKind = Kind::copy_entry;
-  std::string name;  ///< below the folder
+  std::string name;  ///< the name below the folder
   std::uint64_t mode = 0;
-  std::int64_t seconds = 0;  ///< of its last change
+  std::int64_t seconds = 0;  ///< the time of its last change
   std::int64_t nanoseconds = 0;
-  std::string target;  ///< of a link; else empty
+  std::string target;  ///< the target of a link; else empty
   std::uint64_t size = 0;
-  std::string sha256;  ///< of a file, in hex; empty: not known yet
+  std::string sha256;  ///< the SHA-256 of a file, in hex; empty: not known yet
 
   void fields(auto visit) { visit(name, mode, seconds, nanoseconds, target, size, sha256); }
 };
@@ -75,11 +75,11 @@ struct CopyPart {
 struct CopyReply {
   static constexpr Kind kKind = Kind::copy_reply;
   std::vector<EntryRun> lacks;       ///< entries that are not there
-  std::vector<CopyPart> parts;       ///< of those, the ones of which a part is there
+  std::vector<CopyPart> parts;       ///< the lacking entries of which a part is there
   std::vector<EntryRun> unsure;      ///< files of the same size and another time, with no sha256
   bool is_unsettled = false;         ///< modes or times differ, or something is left aside
   std::vector<std::string> blocked;  ///< why some names cannot be written; the first few
-  std::string blocked_hint;          ///< what helps against the first of these
+  std::string blocked_hint;          ///< the help against the first of these
   std::uint64_t needed = 0;          ///< bytes on disk for what is lacking
   std::uint64_t free = 0;            ///< bytes that this user may still write there
   std::string folder;                ///< the folder's path
@@ -121,7 +121,7 @@ struct CopyPiece {
 
 struct CopySum {
   static constexpr Kind kKind = Kind::copy_sum;
-  std::string sha256;  ///< of the whole file, in hex
+  std::string sha256;  ///< the SHA-256 of the whole file, in hex
 
   void fields(auto visit) { visit(sha256); }
 };

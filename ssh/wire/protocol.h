@@ -142,7 +142,7 @@ struct Hidden {
 struct Fault {
   static constexpr Kind kKind = Kind::fault;
   std::string sentence;
-  std::string hint = {};  ///< what the user can do about it; or empty
+  std::string hint = {};  ///< the things that the user can do about it; or empty
 
   void fields(auto visit) { visit(sentence, hint); }
 };
@@ -166,7 +166,7 @@ struct EndOfRequests {
 /// The answer to EndOfRequests: all replies were sent.
 struct EndOfReplies {
   static constexpr Kind kKind = Kind::end_of_replies;
-  std::int64_t exit_code = 0;  ///< with which dtool-host would have ended
+  std::int64_t exit_code = 0;  ///< the exit code with which dtool-host would have ended
 
   void fields(auto visit) { visit(exit_code); }
 };

@@ -16,12 +16,13 @@ namespace dtool::host {
 
 /// Lets a host recognise the very folder that is sent, if it can see it.
 struct TreeRoot {
-  std::string boot;  ///< of the launcher's machine
+  std::string boot;  ///< the boot id of the launcher's machine
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
-  std::uint64_t file_system = 0;  ///< as statfs has it
+  std::uint64_t file_system = 0;  ///< the file system's type, as statfs has it
   std::string first;              ///< the tree's first file,
-  std::string first_identity;     ///< and how the host would see it if it is the same file
+  /// The first file's identity as the host would see it if it is the same file.
+  std::string first_identity;
   /// A random mark that the launcher has written there; empty: not yet. The numbers alone may agree
   /// by chance, and prove nothing.
   std::string mark;
@@ -66,9 +67,9 @@ struct PlaceRequest {
   /// A tree: files that have been in the folder since that one was whole there, and are listed as
   /// they are, have the content that is listed. Empty: their content is read.
   std::string basis;
-  bool refuses_foreign = false;  ///< as in TreeRequest
+  bool refuses_foreign = false;  ///< the same as in TreeRequest
   std::optional<OwnTree> own;    ///< make the run a copy of the tree
-  CopyPlace parcels;             ///< of the last round: none is taken meanwhile
+  CopyPlace parcels;             ///< the place of the last round's parcels: none is taken meanwhile
 
   void fields(auto visit) { visit(folder, tree, basis, refuses_foreign, own, parcels); }
 };
@@ -79,11 +80,11 @@ struct PlaceReply {
   std::int64_t removed = 0;        ///< files that the tree no longer has
   bool lacks_listing = false;      ///< nothing else is known then
   std::vector<EntryRun> lacks;     ///< entries of the listing
-  std::vector<CopyPart> parts;     ///< of those, the ones of which a part is there
+  std::vector<CopyPart> parts;     ///< the lacking entries of which a part is there
   std::int64_t foreign = 0;        ///< files that dtool did not put there, or that were changed
                                    ///< since, and differ from the tree's: nothing is done
   std::vector<std::string> first;  ///< names of the first few
-  std::string path;                ///< of the folder
+  std::string path;                ///< the path of the folder
 
   void fields(auto visit) {
     visit(is_whole, removed, lacks_listing, lacks, parts, foreign, first, path);

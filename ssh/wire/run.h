@@ -25,7 +25,7 @@ struct KillRequest {
   std::string run_id;                      ///< empty: only the sessions, as in AllenAct's killfiles
   std::vector<std::string> sessions;       ///< names of screen sessions
   std::vector<std::string> state_folders;  ///< marked as killed first; `~/` is the home folder
-  std::int64_t grace_ms = 5000;            ///< between TERM and KILL
+  std::int64_t grace_ms = 5000;            ///< the time between TERM and KILL
 
   void fields(auto visit) { visit(run_id, sessions, state_folders, grace_ms); }
 };
@@ -61,7 +61,8 @@ struct File {
 /// Start a job, unless kill came first or it was started before. Paths may begin with `~/`.
 struct StartRequest {
   static constexpr Kind kKind = Kind::start_request;
-  std::string run_id;  ///< in the environment of every process of the job as DTOOL_RUN_ID
+  /// The run's id, in the environment of every process of the job as DTOOL_RUN_ID.
+  std::string run_id;
   std::string session;
   std::string state_folder;
   std::string log;
@@ -106,10 +107,10 @@ struct StatusRequest {
 
 /// The failure after which a run was started again.
 struct FailedAttempt {
-  std::int64_t attempt = 0;     ///< from 0
+  std::int64_t attempt = 0;     ///< the attempt's number, counted from 0
   std::uint64_t log_bytes = 0;  ///< how long this machine's log was at the end of that attempt
-  std::optional<std::int64_t> machine;  ///< that the cause names; or unknown
-  std::optional<std::int64_t> rank;     ///< likewise
+  std::optional<std::int64_t> machine;  ///< the machine that the cause names; or unknown
+  std::optional<std::int64_t> rank;     ///< the rank that the cause names; or unknown
   Hidden cause;
 
   void fields(auto visit) { visit(attempt, log_bytes, machine, rank, cause); }
@@ -126,19 +127,19 @@ struct RankAge {
 /// How one machine's part of a run is doing. Ages are in seconds by the host's clock.
 struct StatusAnswer {
   bool lacks_run_folder = false;
-  std::optional<std::int64_t> pid;   ///< of the session's leader, where one was started
-  std::optional<std::int64_t> up_s;  ///< where it runs
+  std::optional<std::int64_t> pid;   ///< the pid of the session's leader, where one was started
+  std::optional<std::int64_t> up_s;  ///< the time since its start, where it runs
   std::string terminal;              ///< `PID` of its screen, tmux or none; empty: it has ended
-  bool was_rebooted = false;         ///< since its start
-  bool is_killed = false;            ///< by dtool kill
-  bool is_stopped = false;           ///< by the run's supervision
+  bool was_rebooted = false;         ///< the host was rebooted since its start
+  bool is_killed = false;            ///< it was killed by dtool kill
+  bool is_stopped = false;           ///< it was stopped by the run's supervision
   std::optional<std::int64_t> exit_code;
   std::optional<std::int64_t> ended_s_ago;
   std::int64_t attempt = 0;
   std::string supervision;
   Hidden cause;
-  std::optional<std::int64_t> cause_machine;    ///< that the cause names; or unknown
-  std::optional<std::int64_t> cause_rank;       ///< likewise
+  std::optional<std::int64_t> cause_machine;    ///< the machine that the cause names; or unknown
+  std::optional<std::int64_t> cause_rank;       ///< the rank that the cause names; or unknown
   std::optional<std::int64_t> failed_rank;      ///< the rank of this machine that failed first
   std::optional<FailedAttempt> failed_attempt;  ///< the newest one that another one followed
   std::string node;                             ///< node that a scheduler chose; or empty
@@ -150,17 +151,18 @@ struct StatusAnswer {
   std::int64_t processes = 0;
   std::optional<std::int64_t> cpu_percent;
   std::optional<std::int64_t> memory_bytes;  ///< resident; shared pages count in each process
-  Hidden said;                ///< what the launched program reported about the whole run
-  Hidden last_line;           ///< of the log
+  Hidden said;                               ///< the launched program's report about the whole run
+  Hidden last_line;                          ///< the last line of the log
   std::vector<Hidden> lines;  ///< the last of the rank that failed, or of a failed machine
   Hidden metrics;             ///< newest line of training in metrics.jsonl
   Hidden validation;          ///< newest line of validation
   std::optional<std::int64_t> metrics_s_ago;
   std::string full_disk;  ///< mount point of the disk of its log or state, if the disk is full
   std::vector<std::string> gpus;             ///< `index, use, memory, total memory` each
-  std::optional<std::int64_t> output_s_ago;  ///< of its log's last change, where it runs
+  std::optional<std::int64_t> output_s_ago;  ///< the age of its log's last change, where it runs
   std::vector<RankAge> silent;               ///< ranks that wrote something, a minute ago or longer
-  Hidden packages;  ///< of a machine that has ended: its python and the packages, a line each
+  /// The packages of a machine that has ended: its python and the packages, a line each.
+  Hidden packages;
 
   void fields(auto visit) {
     visit(lacks_run_folder, pid, up_s, terminal, was_rebooted, is_killed, is_stopped, exit_code,
@@ -174,7 +176,7 @@ struct StatusAnswer {
 struct StatusReply {
   static constexpr Kind kKind = Kind::status_reply;
   std::string host;                    ///< its identity, as identify_host() writes it
-  std::vector<StatusAnswer> machines;  ///< in the order of the questions
+  std::vector<StatusAnswer> machines;  ///< the answers in the order of the questions
 
   void fields(auto visit) { visit(host, machines); }
 };
@@ -189,8 +191,8 @@ struct LogRequest {
   std::string log;                     ///< path from the killfile
   std::optional<std::uint64_t> lines;  ///< begin that many lines before the end
   std::uint64_t offset = 0;            ///< else begin at this byte,
-  Hidden before;             ///< if this text precedes it: recognises the file by its content
-  bool is_followed = false;  ///< go on until the job has ended
+  Hidden before;  ///< the text that must precede that byte: recognises the file by its content
+  bool is_followed = false;             ///< go on until the job has ended
   std::optional<std::int64_t> since_s;  ///< only lines from so many seconds ago on
   std::vector<std::int64_t> ranks;      ///< only lines of these; empty: all lines
   std::optional<std::uint64_t> until;   ///< only what is before this byte
@@ -203,7 +205,7 @@ struct LogRequest {
 
 struct LogBegin {
   static constexpr Kind kKind = Kind::log_begin;
-  std::uint64_t offset = 0;  ///< of the first byte that follows
+  std::uint64_t offset = 0;  ///< the offset of the first byte that follows
   bool is_lost = false;      ///< the requested place no longer exists
   std::string host = {};     ///< its identity, as identify_host() writes it
 
@@ -221,7 +223,7 @@ struct LogBytes {
 struct SelectedLines {
   static constexpr Kind kKind = Kind::selected_lines;
   Hidden lines;
-  std::uint64_t offset = 0;  ///< behind the last line that was looked at
+  std::uint64_t offset = 0;  ///< the offset behind the last line that was looked at
   Hidden before;             ///< the bytes before that place, as in LogRequest
 
   void fields(auto visit) { visit(lines, offset, before); }

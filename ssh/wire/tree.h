@@ -24,15 +24,15 @@ struct RelayPart {
     std::uint16_t port = 0;
     Hidden secret;  ///< this host proves to it that it knows this
     std::uint64_t size = 0;
-    std::string sha256;  ///< of the sealed bytes, in hex
+    std::string sha256;  ///< the SHA-256 of the sealed bytes, in hex
 
     void fields(auto visit) { visit(address, port, secret, size, sha256); }
   };
-  Hidden key;                    ///< key that seals the package
-  Hidden secret;                 ///< for the hosts that this one serves; empty: it serves none
+  Hidden key;     ///< key that seals the package
+  Hidden secret;  ///< the secret for the hosts that this one serves; empty: it serves none
   std::optional<Parent> parent;  ///< nothing: the package follows the request
   std::int64_t serves_s = 600;   ///< how long it serves the others once it has the last package
-  std::int64_t number = 0;       ///< of the package, for those that ask for it
+  std::int64_t number = 0;       ///< the package's number, for the hosts that ask for it
 
   void fields(auto visit) { visit(key, secret, parent, serves_s, number); }
 };
@@ -57,8 +57,8 @@ struct OwnTree {
 struct TreeNews {
   static constexpr Kind kKind = Kind::tree_news;
   bool listens = false;     ///< listens from now on; without an address it never will
-  std::string address;      ///< where other hosts find it,
-  std::uint16_t port = 0;   ///< and at which port
+  std::string address;      ///< the address where other hosts find it
+  std::uint16_t port = 0;   ///< the port where other hosts find it
   std::uint64_t bytes = 0;  ///< received from another host so far
 
   void fields(auto visit) { visit(listens, address, port, bytes); }
@@ -125,8 +125,8 @@ struct LookRequest {
 
 struct LookReply {
   static constexpr Kind kKind = Kind::look_reply;
-  std::uint64_t inode = 0;             ///< of the folder; hosts with another one do not share it
-  std::string host = {};               ///< its identity, as identify_host() writes it
+  std::uint64_t inode = 0;  ///< the folder's inode; hosts with another one do not share it
+  std::string host = {};    ///< its identity, as identify_host() writes it
   std::optional<std::int64_t> holder;  ///< another host, which has made the mark in this folder
 
   void fields(auto visit) { visit(inode, host, holder); }

@@ -19,8 +19,8 @@ namespace dtool::tree_sync {
 
 /// Where an entry is on this machine, and how it was when it was listed.
 struct Origin {
-  std::shared_ptr<const OpenFolder> folder;  ///< of the source
-  std::string name;                          ///< below it
+  std::shared_ptr<const OpenFolder> folder;  ///< the folder of the source
+  std::string name;                          ///< the entry's name below `folder`
   Look look = {};
 
   std::filesystem::path path() const { return folder->shown() / name; }
@@ -28,9 +28,9 @@ struct Origin {
 
 struct CopyList {
   std::vector<host::CopyEntry> entries;  ///< sorted by name; a folder comes before its files
-  std::vector<Origin> origins;           ///< of each
-  std::uint64_t bytes = 0;               ///< of all files
-  std::size_t files = 0;                 ///< with links
+  std::vector<Origin> origins;           ///< the origin of each entry
+  std::uint64_t bytes = 0;               ///< the sum of all files' sizes
+  std::size_t files = 0;                 ///< the number of files, with links
   std::vector<std::string> skipped;      ///< sockets, pipes and devices
 };
 

@@ -24,9 +24,10 @@ struct CopyHost {
   ssh::HostResult result = {};
   host::CopyReply reply = {};  ///< the last one
   std::uint64_t lacked = 0;    ///< bytes of files that it lacked at the beginning
-  std::size_t entries = 0;     ///< and how many files, links and folders
-  std::uint64_t room = 0;      ///< bytes that they take there until all is in its place
-  std::uint64_t sent = 0;      ///< bytes of files that it was sent
+  /// The number of files, links and folders that it lacked at the beginning.
+  std::size_t entries = 0;
+  std::uint64_t room = 0;  ///< bytes that they take there until all is in its place
+  std::uint64_t sent = 0;  ///< bytes of files that it was sent
   std::optional<std::size_t> same_as = {};  ///< another host that sees the same folder, and was
                                             ///< sent them
 };
@@ -68,12 +69,13 @@ class Copying {
   std::string folder_;
   std::string name_;
   std::string launcher_;
-  std::map<std::size_t, std::string> takes_over_;  ///< by host
+  /// The key is the host; the value names the ended copy in whose place this one goes on.
+  std::map<std::size_t, std::string> takes_over_;
   ssh::Events& events_;
   Foreign foreign_;
   std::int64_t round_ = 0;
   std::vector<CopyHost> hosts_;
-  std::vector<std::size_t> followers_;  ///< of this round: hosts that another one's folder serves
+  std::vector<std::size_t> followers_;  ///< this round's hosts that another one's folder serves
   ParcelSizes sizes_;
   RunningSums sums_;
   std::vector<Missed> missed_;

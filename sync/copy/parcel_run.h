@@ -35,7 +35,7 @@ struct ParcelHost {
   ssh::HostResult result = {};
   std::optional<std::size_t> holder = {};  ///< another host that writes into the same folder
   std::vector<std::string> spoilt = {};    ///< files whose SHA-256 was wrong there
-  std::uint64_t bytes = 0;                 ///< of files that it has taken
+  std::uint64_t bytes = 0;                 ///< the bytes of files that it has taken
 };
 
 class ParcelRun : public ssh::Events {
@@ -71,7 +71,7 @@ class ParcelRun : public ssh::Events {
   struct Slot {
     ParcelHost* host = nullptr;
     std::vector<std::size_t> parcels = {};
-    std::size_t at = 0;      ///< of these, the one that it takes
+    std::size_t at = 0;      ///< the place in `parcels` of the one that it takes
     bool has_begun = false;  ///< the folder is its own
     bool is_sent = false;    ///< the task is about that parcel; else it waits for another host
     bool is_last = false;    ///< the task ends the host's part
@@ -102,13 +102,13 @@ class ParcelRun : public ssh::Events {
   ssh::Events& events_;
   Relay relay_;
   std::size_t most_kept_;
-  std::map<std::size_t, Slot> slots_;        ///< by host
-  std::vector<std::size_t> wanted_by_;       ///< of each parcel: the hosts still to take it
+  std::map<std::size_t, Slot> slots_;        ///< the key is the host
+  std::vector<std::size_t> wanted_by_;       ///< the number of hosts still to take each parcel
   std::uint64_t relayed_ = 0;                ///< bytes that hosts take of parcels that many want
-  std::map<std::size_t, Package> packages_;  ///< of parcels that were begun, the kept ones
+  std::map<std::size_t, Package> packages_;  ///< the kept packages of parcels that were begun
   Schedule schedule_;
   PackageServers servers_;
-  std::map<std::size_t, Relaying> relayings_;  ///< of those that hosts pass on
+  std::map<std::size_t, Relaying> relayings_;  ///< the relaying of each parcel that hosts pass on
   std::vector<Missed> missed_;
   First first_;
   ssh::Events* then_ = nullptr;

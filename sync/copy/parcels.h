@@ -44,7 +44,7 @@ struct Range {
 
 struct Parcel {
   std::vector<Range> ranges;
-  std::vector<std::size_t> hosts;  ///< that lack all of it; sorted
+  std::vector<std::size_t> hosts;  ///< the hosts that lack all of it; sorted
   std::uint64_t bytes = 0;
 
   bool operator==(const Parcel&) const = default;
@@ -81,7 +81,7 @@ class RunningSums {
   std::map<std::size_t, Running> running_;
   std::map<std::size_t, std::string> finished_;
   std::map<std::size_t, std::string>
-      known_;  ///< for a file's end that is sent to another host later
+      known_;  ///< the sums for a file's end that is sent to another host later
 };
 
 /// The package for a parcel, which begins with `names` if there are any. It fails with the name of

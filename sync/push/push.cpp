@@ -44,14 +44,15 @@ struct Slot {
   Step step = Step::ask;
   bool is_guessed = false;  ///< a package goes along with the question
   bool shares = false;      ///< its folder with a host that has it in hand: it waits for that one
-  std::optional<std::size_t> holder = {};   ///< that one
-  bool follows = false;                     ///< it shares the folder of a host that has been sent
-                                            ///< the tree: any number may check it at once
-  std::optional<host::TreeRoot> root = {};  ///< with the mark by which it proves that it sees it
-  bool reads_zstd = false;                  ///< what it is sent may be compressed
-  std::string basis = {};                   ///< the tree there from which it is known what it lacks
-  Lacking lacking = {};                     ///< of TreeList's files
-  int rounds = 0;                           ///< in which it was sent something
+  std::optional<std::size_t> holder = {};  ///< the host that has the folder in hand
+  bool follows = false;                    ///< it shares the folder of a host that has been sent
+                                           ///< the tree: any number may check it at once
+  /// The root with the mark by which the host proves that it sees it.
+  std::optional<host::TreeRoot> root = {};
+  bool reads_zstd = false;  ///< the content that is sent to it may be compressed
+  std::string basis = {};   ///< the tree there from which it is known what it lacks
+  Lacking lacking = {};     ///< the part of TreeList's files that it lacks
+  int rounds = 0;           ///< the number of rounds in which it was sent something
   std::optional<ssh::HostResult> lost = {};  ///< why a parcel was not taken; the tree may be there
   ssh::HostResult result = {};
   Pushed pushed = {};

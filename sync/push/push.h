@@ -30,8 +30,8 @@ using host::OwnTree;
 
 /// Where the tree goes on one host.
 struct Destination {
-  std::size_t host = 0;             ///< index into Remote::hosts()
-  std::string folder;               ///< on the host: absolute, or from `~/`; made if missing
+  std::size_t host = 0;  ///< index into Remote::hosts()
+  std::string folder;    ///< the folder on the host: absolute, or from `~/`; made if missing
   std::optional<OwnTree> own = {};  ///< made as soon as the tree is there, sent or not
 };
 

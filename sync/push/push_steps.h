@@ -32,7 +32,7 @@ struct Guess {
   Guess& operator=(const Guess&) = delete;
 
   std::string basis = {};  ///< the fingerprint of that tree; empty: none
-  CopyList files = {};     ///< that changed
+  CopyList files = {};     ///< the files that changed
   RunningSums sums = {};
   Package package = {};
 };
@@ -43,10 +43,11 @@ std::unique_ptr<Guess> make_guess(const Tree& tree, const Listing& now);
 
 /// What all steps on one host share.
 struct RemoteTree {
-  std::string folder;            ///< on the host: absolute, or from `~/`
+  std::string folder;            ///< the folder on the host: absolute, or from `~/`
   std::string fingerprint;       ///< the Listing's
   bool refuses_foreign = false;  ///< files that are not as dtool sent them, if it did, and differ
-  std::optional<host::OwnTree> own = {};  ///< of the run that is given a copy of the tree
+  /// The own tree of the run that is given a copy of the tree.
+  std::optional<host::OwnTree> own = {};
 };
 
 /// This push's name and the host's number in it: hosts that share the folder recognise each other
@@ -118,7 +119,7 @@ class TreeList {
   /// that this launcher knows, nothing is known: it is sent the listing, and finds out.
   struct Known {
     std::vector<std::pair<std::size_t, std::uint64_t>> lacking;
-    std::string basis;  ///< as in host::PlaceRequest
+    std::string basis;  ///< the same as `basis` in host::PlaceRequest
   };
   Known known(const host::TreeReply& reply) const;
   /// What it said that it lacks. Throws host::BadMessage on entries that are none.
@@ -134,7 +135,7 @@ class TreeList {
   };
 
   const Listing& listing_;
-  OwnFolder folder_;  ///< with the listing
+  OwnFolder folder_;  ///< the folder with the listing
   CopyList files_;
 };
 

@@ -21,8 +21,8 @@ void run_comm(const CommOptions& options, const Meeting& meeting, const Group& g
 
 /// The transports other than the library's own operations. Each may be null if no row needs it.
 struct Transports {
-  Transport* links = nullptr;    ///< for the way `links`
-  Transport* carrier = nullptr;  ///< for our algorithms
+  Transport* links = nullptr;    ///< the transport for the way `links`
+  Transport* carrier = nullptr;  ///< the transport for our algorithms
 };
 
 /// Measures what `options` ask for, the same rows on every rank. On rank 0, `tell` gets each row

@@ -17,10 +17,10 @@ struct CommRow {
   Way way;
   std::string ranks;         ///< `all`, or `0-1` for a message
   int machines = 1;          ///< machines of those ranks
-  std::int64_t bytes = 0;    ///< as nccl-tests counts them; see comm_trial.h
-  double least_seconds = 0;  ///< of one operation: the mean of the fastest batch
+  std::int64_t bytes = 0;    ///< the bytes as nccl-tests counts them; see comm_trial.h
+  double least_seconds = 0;  ///< the seconds of one operation: the mean of the fastest batch
   double median_seconds = 0;
-  std::int64_t iterations = 0;  ///< of all batches together
+  std::int64_t iterations = 0;  ///< the iterations of all batches together
   std::int64_t wrong = 0;       ///< wrong numbers, over all ranks
 };
 

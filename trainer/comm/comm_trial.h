@@ -35,8 +35,8 @@ std::int64_t count_wrong(const Slot& slot);
 void fill(const std::vector<Slot>& slots);
 
 struct Trial {
-  std::int64_t bytes = 0;  ///< as nccl-tests counts: what each rank has at the end, or at the
-                           ///< beginning
+  /// The bytes as nccl-tests counts: what each rank has at the end, or at the beginning.
+  std::int64_t bytes = 0;
   int messages = 1;  ///< messages that follow each other in one run; the time is for one of them
   std::vector<Slot> slots;
   std::function<void()> run;

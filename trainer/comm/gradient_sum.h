@@ -43,7 +43,7 @@ class GradientSum {
   int rank_;
   int size_;
   Links links_;
-  std::map<std::int64_t, Plan> plans_;  ///< by the number of values
+  std::map<std::int64_t, Plan> plans_;  ///< the key is the number of values
 };
 
 }  // namespace dtool::trainer

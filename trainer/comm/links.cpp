@@ -225,7 +225,7 @@ class Linking {
   Deadline deadline_;
   std::vector<std::optional<TcpSocket>> sockets_;
   std::vector<std::optional<SharedMemory>> memories_;
-  bool is_noted_ = false;  ///< that there is no memory
+  bool is_noted_ = false;  ///< it was noted that there is no memory
 };
 
 std::vector<std::unique_ptr<PeerLink>> Linking::link() {
@@ -288,7 +288,7 @@ void Linking::offer_memory(int peer) {
     reinterpret_cast<SharedLink*>(memory.data())->token = offer.token;
     memory.name().copy(offer.name, sizeof offer.name - 1);
   } catch (const std::system_error& problem) {
-    note_no_memory(problem.what());  // and the peer will answer that it has found none
+    note_no_memory(problem.what());  // the peer will answer that it has found none
   }
   socket_of(peer)->send_all(&offer, sizeof offer, deadline_);
 }

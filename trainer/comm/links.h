@@ -46,8 +46,9 @@ class Links : public Transport {
   std::chrono::milliseconds timeout_;
   std::chrono::microseconds patience_;  ///< how long to poll before sleeping
   std::atomic<bool> stopped_ = false;
-  int stop_;                                      ///< an eventfd, which wakes a sleeping exchange
-  std::vector<std::unique_ptr<PeerLink>> peers_;  ///< by rank; null for ranks that are no peers
+  int stop_;  ///< an eventfd, which wakes a sleeping exchange
+  /// The index is the rank; null for ranks that are no peers.
+  std::vector<std::unique_ptr<PeerLink>> peers_;
 };
 
 // How ranks are linked: addresses through the run's store, a connection for each pair, and an offer

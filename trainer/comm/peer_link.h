@@ -71,9 +71,10 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
 /// The content of a link's shared memory. The lower rank of a pair is side 0.
 struct SharedLink {
-  std::uint64_t token;  ///< with it the other side checks that it has mapped the right memory
-  std::atomic<std::uint32_t> sleeps[2];  ///< by side: it wants to be woken
-  FloatRing rings[2];                    ///< by the side that writes
+  /// The other side checks with this token that it has mapped the right memory.
+  std::uint64_t token;
+  std::atomic<std::uint32_t> sleeps[2];  ///< a flag for each side: it wants to be woken
+  FloatRing rings[2];                    ///< the index is the side that writes
 };
 
 class PeerLink {
@@ -111,7 +112,7 @@ class PeerLink {
   TcpSocket socket_;
   std::optional<SharedMemory> memory_;
   int side_ = 0;
-  bool is_closed_ = false;      ///< by the peer
+  bool is_closed_ = false;      ///< the peer has closed the connection
   std::size_t bytes_gone_ = 0;  ///< TCP: sent bytes of a number that was sent in part
   std::vector<float> came_;     ///< TCP: received bytes; begins at a whole number
   std::size_t came_begin_ = 0;  ///< TCP: the first number that was not taken

@@ -19,7 +19,7 @@
 namespace dtool::trainer {
 namespace {
 
-constexpr int kEnd = -1;  ///< of the file
+constexpr int kEnd = -1;  ///< the end of the file
 
 /// As much of a cell as a message needs.
 std::string shown(std::string_view text) {
@@ -98,9 +98,9 @@ class Parser {
   std::size_t at_ = 0;
   std::size_t end_ = 0;
   std::int64_t line_ = 1;
-  std::int64_t row_line_ = 1;      ///< where the row being read begins
+  std::int64_t row_line_ = 1;      ///< the line where the row being read begins
   std::string text_;               ///< its cells, without quotes and separators
-  std::vector<std::size_t> ends_;  ///< of each in `text_`
+  std::vector<std::size_t> ends_;  ///< the end of each cell in `text_`
   bool is_split_ = false;          ///< the row that `next` is to give
   bool is_first_ = false;          ///< the row is the file's first
 };

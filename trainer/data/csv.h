@@ -20,8 +20,8 @@ struct CsvFormat {
 
 /// A row while it is read.
 struct CsvRow {
-  std::int64_t number;            ///< from 0
-  std::int64_t line;              ///< on which it begins, from 1
+  std::int64_t number;            ///< the row's number, from 0
+  std::int64_t line;              ///< the line on which the row begins, from 1
   const std::vector<double>& at;  ///< its numbers by column, all finite
 };
 

@@ -22,8 +22,8 @@ struct CsvSettings {
   CsvFormat format{};
   std::vector<std::string> inputs{};   ///< columns; empty: all but the targets
   std::vector<std::string> targets{};  ///< columns; empty: the last one
-  double test_share = 0;               ///< of the rows, if no separate file has the test rows
-  std::uint64_t split_seed = 0;        ///< chooses them
+  double test_share = 0;  ///< the test's share of the rows, if no separate file has the test rows
+  std::uint64_t split_seed = 0;  ///< chooses them
   Standardise standardise{};
 };
 
@@ -46,8 +46,11 @@ struct CsvSets {
   std::vector<std::string> inputs;   ///< their columns
   std::vector<std::string> targets;  ///< their columns
   std::int64_t classes = 0;          ///< the highest training class + 1; no test class is higher
-  std::vector<double> means;         ///< of each input over the training rows; set if standardised
-  std::vector<double> deviations;    ///< likewise; 1 for an input that never changes
+  /// The mean of each input over the training rows; set if standardised.
+  std::vector<double> means;
+  /// The deviation of each input over the training rows; set if standardised; 1 for an input that
+  /// never changes.
+  std::vector<double> deviations;
 };
 
 /// Standardised inputs are (x - mean) / deviation; the test's use the mean and deviation of the

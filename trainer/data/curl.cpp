@@ -24,7 +24,7 @@ struct Transfer {
   int file = -1;
   int write_error = 0;
   bool is_wanted = true;
-  std::exception_ptr problem{};  ///< of the observer; must not pass through libcurl
+  std::exception_ptr problem{};  ///< the observer's exception; must not pass through libcurl
 
   ~Transfer() {
     if (file >= 0) close(file);

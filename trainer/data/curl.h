@@ -20,7 +20,7 @@ struct CurlRequest {
 
 struct CurlResult {
   int code = 0;  ///< https://curl.se/libcurl/c/libcurl-errors.html; -1: the observer ended it
-  int http_status = 0;  ///< of the last answer; 0 without one
+  int http_status = 0;  ///< the HTTP status of the last answer; 0 without one
   std::string error;    ///< libcurl's own sentence; empty if nothing failed
 };
 

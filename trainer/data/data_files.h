@@ -15,13 +15,13 @@ namespace dtool::trainer {
 /// When an existing file is compared with its checksum.
 enum class Compared {
   always,
-  when_others_are_missing,  ///< if all files are there, they are accepted unchecked; the check
-                            ///< prevents a mix of two sets
+  /// Files are accepted unchecked if all are there; the check prevents a mix of two sets.
+  when_others_are_missing,
 };
 
 /// One file of a data set. `NAME.gz` may also be there unpacked, as `NAME`.
 struct DataFile {
-  WantedFile wanted;  ///< without a sha256 it must already be there
+  WantedFile wanted;  ///< the file; without a sha256 it must already be there
   Compared compared = Compared::always;
 };
 
@@ -30,7 +30,8 @@ struct DataPlace {
   std::string path{};     ///< a folder; may contain `~` and variables
   std::string copy_to{};  ///< a folder to copy them to and read them from; may be empty
   Mirrors mirrors{};      ///< empty: nothing is downloaded
-  std::string hint{};     ///< what the user can do if a file is missing and nothing is downloaded
+  /// Advice: what the user can do if a file is missing and nothing is downloaded.
+  std::string hint{};
 };
 
 /// Whether to report the wait for another process: one rank per machine does.

@@ -32,7 +32,7 @@ struct DataSet {
 struct DataSets {
   DataSet train;
   DataSet test;
-  Shape shape;               ///< of one sample: [values] or [channels, rows, columns]
+  Shape shape;               ///< the shape of one sample: [values] or [channels, rows, columns]
   std::int64_t outputs = 0;  ///< number of classes, or of values to predict
 };
 
@@ -95,7 +95,8 @@ class BatchLoader {
   at::Tensor order_on_gpu_;  ///< undefined unless the set is on a GPU
   std::size_t batch_size_;
   std::size_t ahead_;
-  std::size_t begin_ = 0;  ///< of the next batch to gather; owned by the thread while it runs
+  /// The place where the next batch to gather begins; owned by the thread while it runs.
+  std::size_t begin_ = 0;
 
   std::mutex mutex_;
   std::condition_variable changed_;

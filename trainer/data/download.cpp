@@ -52,7 +52,7 @@ void flush(const fs::path& path, int flags) {
 
 struct Mirror {
   std::string url;
-  std::string reason;  ///< of its last failure
+  std::string reason;  ///< the reason for its last failure
   bool usable = true;
 };
 

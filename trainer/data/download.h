@@ -80,7 +80,7 @@ struct WantedFile {
 struct Mirrors {
   std::vector<std::string> urls{};  ///< folders that hold the file; tried in this order
   std::chrono::seconds stall{30};
-  std::chrono::milliseconds pause{1000};  ///< before the second round
+  std::chrono::milliseconds pause{1000};  ///< the pause before the second round
 };
 
 /// What the result of an attempt means for the next step.

@@ -20,8 +20,9 @@ struct FileSettings {
                                 ///< csv: for training, and perhaps for the test
   DataPlace place;
   CsvSettings csv;
-  TargetKind targets{};                      ///< for csv
-  std::vector<std::filesystem::path> paths;  ///< of `files`, set after they have been provided
+  TargetKind targets{};  ///< the kind of the targets, for csv
+  /// The paths of `files`, set after they have been provided.
+  std::vector<std::filesystem::path> paths;
 };
 
 /// Reads a source's keys. Throws UsageError with file, line and key.

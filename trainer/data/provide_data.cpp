@@ -114,7 +114,7 @@ class MachineData {
   const DataSettings& settings_;
   const Meeting& meeting_;
   std::vector<int> beside_;  ///< ranks of this machine, this one too
-  std::string key_;          ///< in the store
+  std::string key_;          ///< the key in the store
   std::shared_ptr<SharedValues> shared_;
 };
 
@@ -198,7 +198,8 @@ DataSets MachineData::take_over() {
 
 /// Absent if this rank cannot see the memory.
 std::optional<DataSets> MachineData::open(const DataOffer& offer) const {
-  std::map<std::string, at::Tensor> opened;  // by place: a test may be the training set, too
+  // The key is the place's name: a test may be the training set, too.
+  std::map<std::string, at::Tensor> opened;
   DataTensors tensors;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const OfferedTensor& each = offer.tensors[i];

@@ -16,9 +16,9 @@ namespace dtool::trainer {
 
 /// Where values of a rank lie, for the machine's other ranks.
 struct SharedPlace {
-  std::string name;      ///< for SharedMemory::open_frozen
+  std::string name;      ///< the name for SharedMemory::open_frozen
   std::string nonce;     ///< the memory begins with it, so that no other memory is taken for it
-  std::size_t size = 0;  ///< of the values, in bytes
+  std::size_t size = 0;  ///< the size of the values, in bytes
 };
 
 /// Each piece that is asked for is shared memory of its own: for a few large ones. Throws
@@ -55,7 +55,7 @@ class OpenedValues {
   static std::optional<OpenedValues> open(const SharedPlace& place);
 
   void* data() const;
-  std::size_t size() const;  ///< in bytes
+  std::size_t size() const;  ///< the size in bytes
 
  private:
   explicit OpenedValues(SharedMemory memory) : memory_(std::move(memory)) {}

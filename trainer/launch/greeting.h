@@ -32,8 +32,8 @@ inline constexpr const char* kTokenFileVariable = "DTOOL_TOKEN_FILE";
 
 class RunToken {
  public:
-  RunToken() = default;  ///< of a run without a token: proves only that both sides use the same
-                         ///< protocol
+  /// The token of a run without a token: proves only that both sides use the same protocol.
+  RunToken() = default;
   explicit RunToken(std::string secret) : secret_(std::move(secret)) {}
 
   bool is_given() const { return !secret_.empty(); }
@@ -71,8 +71,9 @@ class Greeting {
  public:
   Greeting(const RunToken& token, std::string door) : token_(&token), door_(std::move(door)) {}
 
-  std::string begin();                                  ///< the first line
-  std::optional<std::string> answer(std::string_view);  ///< to the first line: the second
+  std::string begin();  ///< the first line
+  /// The second line, which is the answer to the first.
+  std::optional<std::string> answer(std::string_view);
   std::optional<std::string> reply(std::string_view, std::string_view words);  ///< the third
   std::optional<std::string> hear(std::string_view);         ///< the third line's words
   std::string welcome(std::string_view words) const;         ///< the fourth line

@@ -18,10 +18,10 @@ namespace dtool::trainer {
 struct Place {
   int rank = 0;
   int world_size = 1;
-  int local_rank = 0;        ///< among the workers of this machine
+  int local_rank = 0;        ///< the worker's number among the workers of this machine
   int local_world_size = 1;  ///< workers of this machine
   int machine = 0;           ///< this machine's number; 0 if the launcher gives none
-  Endpoint listener;         ///< where rank 0 listens
+  Endpoint listener;         ///< the endpoint where rank 0 listens
 
   bool operator==(const Place&) const = default;
 };

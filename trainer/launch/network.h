@@ -16,7 +16,7 @@ namespace dtool::trainer {
 /// but a listener that sets SO_REUSEADDR (as TCPStore does) can take it.
 class ReservedPort {
  public:
-  ReservedPort();  ///< on the loopback address; throws std::system_error
+  ReservedPort();  ///< reserves a port on the loopback address; throws std::system_error
   ~ReservedPort();
   ReservedPort(const ReservedPort&) = delete;
   ReservedPort& operator=(const ReservedPort&) = delete;

@@ -41,7 +41,7 @@ struct Worker {
 struct Cause {
   std::string text;
   std::string hint;
-  int exit_code = kFailed;  ///< of this process
+  int exit_code = kFailed;  ///< the exit code of this process
   bool is_certain = true;   ///< no other worker's end can be a better one
 };
 

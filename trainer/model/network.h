@@ -61,7 +61,7 @@ struct BatchNormTensors {
   at::Tensor weight;
   at::Tensor bias;
   at::Tensor running_mean;      ///< moved by `momentum` towards the batch's mean
-  at::Tensor running_variance;  ///< likewise, towards the unbiased variance
+  at::Tensor running_variance;  ///< moved by `momentum` towards the unbiased variance of the batch
 };
 
 /// Normalises `values` ([batch, channels, ...]) by mean and variance over all ranks, as

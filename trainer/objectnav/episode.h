@@ -14,7 +14,7 @@ class Random;
 /// The state of an episode in a house.
 struct Episode {
   Cell cell = 0;
-  Heading heading = 0;  ///< of the body
+  Heading heading = 0;  ///< the heading of the body
   std::uint8_t head = kHeadStraight;
   std::uint8_t previous = kEpisodeBegins;  ///< the previous action as observations show it
   int goal = 0;                            ///< class of object

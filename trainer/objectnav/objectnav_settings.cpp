@@ -194,7 +194,8 @@ std::unique_ptr<WorkloadSettings> read(TomlReader& reader, Experiment& experimen
   objectnav.pipeline = read_pipeline(reader);
   objectnav.validation = read_validation(reader, objectnav.pipeline.steps);
   try {
-    plan_pipeline(objectnav, nodes_of(objectnav, {1, 1}));  // what does not fit there fits nowhere
+    // Settings that do not fit one rank fit nowhere.
+    plan_pipeline(objectnav, nodes_of(objectnav, {1, 1}));
   } catch (const UsageError& mistake) {
     throw UsageError(fmt::format("{}: {}", reader.where("pipeline"), mistake.what()), mistake.hint);
   }

@@ -32,17 +32,20 @@ inline constexpr double kMostSuccessDistance = 2.0;
 /// https://github.com/allenai/allenact/blob/main/allenact_plugins/robothor_plugin).
 struct EnvironmentSettings {
   int least_side = 12;  ///< cells along a side of a house, with outer walls; at least kLeastSide
-  int most_side = 16;   ///< at most kMostSide
+  int most_side = 16;   ///< the most cells along a side of a house; at most kMostSide
   int least_rooms = 2;
-  int most_rooms = 5;                 ///< at most kMostRooms; a small house may have fewer
-  int objects = 8;                    ///< per house, of different classes; from 1 to 12
-  double low_furniture = 0.06;        ///< share of the floor, from 0 to kMostFurniture
-  double tall_furniture = 0.04;       ///< share of the floor, from 0 to kMostFurniture
-  int episodes_per_house = 10;        ///< at least 1; then the next house is made
+  /// The most rooms of a house; at most kMostRooms; a small house may have fewer.
+  int most_rooms = 5;
+  int objects = 8;               ///< per house, of different classes; from 1 to 12
+  double low_furniture = 0.06;   ///< share of the floor, from 0 to kMostFurniture
+  double tall_furniture = 0.04;  ///< share of the floor, from 0 to kMostFurniture
+  /// The episodes in a house, at least 1; then the next house is made.
+  int episodes_per_house = 10;
   int step_limit = 200;               ///< steps after which an episode ends without success
   double least_start_distance = 1.0;  ///< length of the shortest path from the start; more than 0
-  double success_distance = 1.0;      ///< to the object's centre; from 0.5 to kMostSuccessDistance
-  double step_penalty = 0.01;         ///< subtracted from the reward of every step
+  /// The distance to the object's centre; from 0.5 to kMostSuccessDistance.
+  double success_distance = 1.0;
+  double step_penalty = 0.01;  ///< subtracted from the reward of every step
   double success_reward = 10.0;
   double failed_done_reward = 0.0;
   double shaping_weight = 1.0;  ///< reward for each metre that the goal came nearer
@@ -53,7 +56,7 @@ struct EnvironmentSettings {
 struct ValidationSettings {
   std::int64_t every_steps{};  ///< experience steps of all ranks; 0: only at the end
   std::int64_t episodes{};
-  std::uint64_t seed{};  ///< of the houses and the starts: the same for every run
+  std::uint64_t seed{};  ///< the seed of the houses and the starts: the same for every run
   /// The output folder of another run, whose checkpoints this run validates instead of training.
   /// May contain `~` and `$NAME`. Empty: this run trains.
   std::string follow;

@@ -43,13 +43,15 @@ inline constexpr std::array<std::string_view, kObjectClasses> kObjectNames = {
 
 /// What is seen in a cell.
 inline constexpr std::uint8_t kHidden = 0;
-inline constexpr std::uint8_t kFloor = 1;  ///< to kFloor + 3: one code for each kind of room
+/// The first of the codes up to kFloor + 3: one code for each kind of room.
+inline constexpr std::uint8_t kFloor = 1;
 inline constexpr std::uint8_t kWall = 5;
 inline constexpr std::uint8_t kDoor = 6;
 inline constexpr std::uint8_t kLowFurniture = 7;   ///< blocks moving, not sight
 inline constexpr std::uint8_t kTallFurniture = 8;  ///< blocks both
-inline constexpr std::uint8_t kObject = 9;         ///< to kObject + 11: one code for each class
-inline constexpr std::uint8_t kGoalObject = 21;    ///< an object of the wanted class
+/// The first of the codes up to kObject + 11: one code for each class.
+inline constexpr std::uint8_t kObject = 9;
+inline constexpr std::uint8_t kGoalObject = 21;  ///< an object of the wanted class
 inline constexpr int kSeenKinds = 22;
 
 /// A cell of the view: its distance ahead of the agent in the direction of the look, and its

@@ -193,7 +193,7 @@ struct SteppingThreads::Shared {
   std::mutex mutex;
   std::condition_variable has_begun;
   std::condition_variable is_done;
-  std::int64_t steps = 0;  ///< that have begun
+  std::int64_t steps = 0;  ///< the steps that have begun
   int busy = 0;            ///< threads that have not finished the last of them
   bool is_closing = false;
   int first = 0;
@@ -225,7 +225,8 @@ void SteppingThreads::Shared::work(Samplers& samplers, int thread) {
 
 SteppingThreads::SteppingThreads(Samplers& samplers, int threads)
     : samplers_(samplers), shared_(std::make_unique<Shared>()) {
-  const std::lock_guard lock(shared_->mutex);  // none looks at how many there are before all are
+  // No thread looks at the number of threads before all are there.
+  const std::lock_guard lock(shared_->mutex);
   for (int i = 0; i < threads; ++i) {
     shared_->threads.emplace_back(&Shared::work, shared_.get(), std::ref(samplers), i);
   }

@@ -20,7 +20,7 @@ struct Scene {
   EpisodeSet set = EpisodeSet::training;
   std::uint64_t seed = 0;
   std::int64_t sampler = 0;  ///< its number among all ranks' samplers
-  std::int64_t number = -1;  ///< of the episode, from 0; -1: none has begun
+  std::int64_t number = -1;  ///< the number of the episode, from 0; -1: none has begun
   House house;
   GoalField field;
   Episode episode;
@@ -34,7 +34,7 @@ void begin_episode(const EnvironmentSettings& settings, Scene& scene, std::int64
 using MovePolicy = std::function<Move(const Scene&)>;
 
 struct Trace {
-  std::string name;  ///< which episode and whose policy: a line of words
+  std::string name;  ///< a line of words: which episode and whose policy
   House house;
   std::vector<Episode> episodes;  ///< the state before each action, and the last state
   std::vector<Move> moves;        ///< one fewer

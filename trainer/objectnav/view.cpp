@@ -12,7 +12,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "bytes are taken eight at a time");
 
-constexpr int kWords = 8;  // of eight cells; the last two are no cells
+constexpr int kWords = 8;  // each word has eight cells; the last two are no cells
 constexpr int kPaddedCells = 8 * kWords;
 
 /// By heading and place: from the agent's cell to the place's.

@@ -38,9 +38,9 @@ struct Group {
   int rank = 0;
   int size = 1;
   int local_size = 1;                                    ///< ranks of this machine
-  at::Device device = at::kCPU;                          ///< where this rank computes
+  at::Device device = at::kCPU;                          ///< the device on which this rank computes
   c10::intrusive_ptr<c10d::ProcessGroup> process_group;  ///< null if `size` is 1
-  std::vector<Member> members;                           ///< by rank
+  std::vector<Member> members;                           ///< the index is the rank
   std::shared_ptr<GradientSum> gradient_sum;             ///< null: the process group adds up
   c10::intrusive_ptr<c10d::Store> store;                 ///< the run's; only for `size` > 1
 };

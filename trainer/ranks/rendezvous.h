@@ -37,7 +37,7 @@ struct OtherRankFailed : std::runtime_error {
 struct Meeting {
   Place place;
   c10::intrusive_ptr<c10d::Store> store;
-  std::vector<Member> members;  ///< by rank
+  std::vector<Member> members;  ///< the index is the rank
 
   const Member& me() const { return members[static_cast<std::size_t>(place.rank)]; }
 };

@@ -55,14 +55,14 @@ class RequestExchange {
   std::chrono::seconds heartbeat_timeout_;
   std::function<void(const std::string&)> stop_process_;
   std::array<std::int64_t, 2> heard_{};  ///< rank 0: how many times each signal was reported
-  std::int64_t fulfilled_ = 0;  ///< on rank 0: reported checkpoints; on others: the count when they
-                                ///< asked
+  /// Reported checkpoints; on ranks other than 0: the count when they asked.
+  std::int64_t fulfilled_ = 0;
   bool has_asked_to_end_ = false;
   std::atomic<bool> has_failed_ = false;  ///< this rank
   std::mutex mutex_;
   std::condition_variable changed_;
   bool is_stopped_ = false;
-  bool is_asked_ = false;  ///< for the first failure
+  bool is_asked_ = false;  ///< the first failure was asked for
   std::optional<std::string> first_failure_;
   std::thread thread_;  ///< last member, so that the thread starts after the others exist
 };

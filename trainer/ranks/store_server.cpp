@@ -52,7 +52,7 @@ struct Request {
   std::uint64_t client = 0;
   std::int64_t number = 0;
   std::string verb;
-  std::vector<std::string> words;  ///< as they came
+  std::vector<std::string> words;  ///< the words as they came
 
   std::string name() const { return read_bytes(words.front()); }
 };
@@ -131,7 +131,7 @@ class StoreServer::Serving {
     std::string name, value;  ///< its will
     std::string silent_name, silent_value;
     Clock::duration silence_limit{};  ///< 0: none
-    Clock::duration silence{};        ///< since it was heard last
+    Clock::duration silence{};        ///< the time since it was heard last
   };
 
   void watch(int descriptor, std::uint64_t number, int operation, std::uint32_t events) const;
@@ -149,10 +149,11 @@ class StoreServer::Serving {
   int watched_;  ///< epoll
   int end_;
   std::uint64_t next_client_ = kFirstClient;
-  Clock::time_point looked_at_ = Clock::now();  ///< for who is silent
+  Clock::time_point looked_at_ = Clock::now();  ///< the time of the last look for silent clients
   std::unordered_map<std::uint64_t, Client> clients_;
   std::unordered_map<std::string, std::string> values_;
-  std::unordered_map<std::string, std::vector<Request>> waiting_;  ///< for this name to come
+  /// The requests that wait for this name (the key) to come.
+  std::unordered_map<std::string, std::vector<Request>> waiting_;
   std::thread thread_;  ///< last, so that it starts when the others are there
 };
 

@@ -25,7 +25,7 @@ struct GateForward {
   const float* recurrent;       ///< [rows, 3 width]: W_h h
   const float* memory;          ///< h
   const float* next_keep;       ///< [rows]: 0 if the next step begins an episode, else 1; or null
-  float* gates;                 ///< in: W_i x; out: r, z, n
+  float* gates;                 ///< input: W_i x; output: r, z, n
   float* candidate;             ///< out: m
   float* next_memory;           ///< out: h'
   float* kept_memory;           ///< out: h' times next_keep; not written if that is null
@@ -37,10 +37,11 @@ struct GateBackward {
   const float* gradient;   ///< d h' from the values that this step reads
   const float* next_keep;  ///< [rows]; null in the last step, where `carried` is zero
   const float* memory;     ///< h
-  float* carried;    ///< in: d (h' times next_keep) from the next step; out: the part of d h that
-                     ///< does not go through the matrices
-  float* gates;      ///< in: r, z, n; out: the gradients with respect to the functions' arguments
-  float* candidate;  ///< in: m; out: d m
+  /// Input: d (h' times next_keep) from the next step; output: the part of d h that does not go
+  /// through the matrices.
+  float* carried;
+  float* gates;  ///< input: r, z, n; output: the gradients with respect to the functions' arguments
+  float* candidate;  ///< input: m; output: d m
   float* bias;       ///< [4 width]: the gradients of b_.r, b_.z, b_in, b_hn are added
 };
 void gates_backward(const GateShape& shape, const GateBackward& step);

@@ -30,7 +30,7 @@ GruWay way_for(const GruWeights& weights, const at::Tensor& inputs) {
 struct Trace {
   at::Tensor gates;      ///< r, z, n
   at::Tensor candidate;  ///< m
-  at::Tensor memory;     ///< before each step, times keep
+  at::Tensor memory;     ///< the memory before each step, times keep
 };
 
 float* row_of(const at::Tensor& tensor, std::int64_t step) {

@@ -19,10 +19,11 @@ enum class Rollouts { shared, whole };
 
 /// Lengths are in experience steps of all ranks together.
 struct PipelineSettings {
-  std::int64_t steps = 300'000'000;             ///< of the whole run
-  std::int64_t small_batch_steps = 30'000'000;  ///< of the first stage; 0: there is no first stage
-  double transition_steps_per_node = 2e6 / 3;   ///< times the growth of the batches: the steps
-                                                ///< over which the learning rate grows
+  std::int64_t steps = 300'000'000;  ///< the steps of the whole run
+  /// The steps of the first stage; 0: there is no first stage.
+  std::int64_t small_batch_steps = 30'000'000;
+  double transition_steps_per_node = 2e6 / 3;  ///< times the growth of the batches: the steps
+                                               ///< over which the learning rate grows
   Rollouts rollouts = Rollouts::shared;
   std::vector<std::int64_t> rollout_steps = {};  ///< each stage's; empty: they follow the nodes
   /// Of the last stage; absent: it follows the batches.
@@ -33,7 +34,7 @@ struct PipelineSettings {
 struct UpdateSettings {
   std::int64_t num_mini_batch = 1;  ///< parts into which a rank's samplers are divided
   std::int64_t update_repeats = 4;  ///< passes over all mini-batches
-  std::int64_t num_steps = 128;     ///< of a rollout, for each sampler
+  std::int64_t num_steps = 128;     ///< the steps of a rollout, for each sampler
 };
 
 struct PipelineStage {
@@ -57,7 +58,7 @@ struct Pipeline {
 /// The tutorial's nodes: machines or ranks.
 struct Nodes {
   std::int64_t count = 1;
-  std::int64_t samplers = 60;        ///< of each node
+  std::int64_t samplers = 60;        ///< the samplers of each node
   std::int64_t smallest_share = 60;  ///< the fewest samplers that one of a node's ranks has
 };
 

@@ -15,7 +15,7 @@ namespace dtool::trainer {
 /// The recorded data of a mini-batch's steps; all of one shape, on one device.
 struct TakenSteps {
   at::Tensor actions;     ///< uint8
-  at::Tensor log_probs;   ///< of the actions, by the policy that chose them
+  at::Tensor log_probs;   ///< the log-probabilities of the actions, by the policy that chose them
   at::Tensor values;      ///< estimates of the critic at that time
   at::Tensor advantages;  ///< normalised
   at::Tensor returns;
@@ -99,7 +99,7 @@ void estimate_advantages(const Experience& experience, std::int64_t steps, const
 struct AdvantageStatistics {
   double count = 0;
   double mean = 0;
-  double standard_deviation = 0;  ///< of the whole population: divided by `count`
+  double standard_deviation = 0;  ///< the deviation of the whole population: divided by `count`
 };
 
 /// Sums that can be added over ranks: count, sum, sum of squares. `advantages` are floats of any

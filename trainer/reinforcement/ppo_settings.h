@@ -27,7 +27,7 @@ struct PpoSettings {
   /// (https://arxiv.org/abs/1911.00357, section 3); 1: never.
   double preemption_share = 0.6;
   double least_rollout_share = 0.25;  ///< the share of its steps that every rollout has at least
-  CudaGraphSetting cuda_graph;        ///< of collecting and of learning
+  CudaGraphSetting cuda_graph;        ///< the setting for collecting and for learning
 };
 
 }  // namespace dtool::trainer

@@ -10,7 +10,7 @@ namespace dtool::trainer {
 /// A table of embeddings of observations, row by row (see view_embedding.h).
 struct TableShape {
   std::int64_t width;             ///< values of a row
-  std::int64_t bytes;             ///< of an observation
+  std::int64_t bytes;             ///< the bytes of an observation
   const std::int64_t* first_row;  ///< [bytes]: the row of value 0 of each byte
 };
 

@@ -25,10 +25,10 @@ struct Averages {
 };
 
 struct BarState {
-  std::string epoch;                 ///< as `2/5`; empty: none
-  std::int64_t step = 0;             ///< since the run's first
-  double done = 0;                   ///< of the whole run, 0 to 1
-  std::optional<Averages> averages;  ///< of the last log point
+  std::string epoch;                 ///< the epoch in the form `2/5`; empty: none
+  std::int64_t step = 0;             ///< the step, counted since the run's first
+  double done = 0;                   ///< the share of the whole run that is done, 0 to 1
+  std::optional<Averages> averages;  ///< the averages of the last log point
   std::optional<std::chrono::seconds> left;
 };
 
@@ -51,9 +51,9 @@ using Scores = std::vector<std::pair<std::string, double>>;
 /// The progress of the run.
 struct Position {
   std::int64_t epoch = 0;   ///< the current epoch, from 1; 0 if there are none
-  std::int64_t epochs = 0;  ///< of the experiment; 0 if its length is in steps
-  std::int64_t step = 0;    ///< since the run's first
-  double done = 0;          ///< of the whole run, 0 to 1
+  std::int64_t epochs = 0;  ///< the epochs of the experiment; 0 if its length is in steps
+  std::int64_t step = 0;    ///< the step, counted since the run's first
+  double done = 0;          ///< the share of the whole run that is done, 0 to 1
 };
 
 /// Averages since the last line, over all ranks.
@@ -62,7 +62,7 @@ struct Report {
   double loss = 0;
   double learning_rate = 0;
   double samples_per_second = 0;
-  Scores scores;        ///< of a test, if there was one, or of the samples just trained on
+  Scores scores;  ///< the scores of a test, if there was one, or of the samples just trained on
   Scores details = {};  ///< numbers that the console omits
 };
 
@@ -72,7 +72,7 @@ struct RunStart {
   int world_size = 0;
   std::string resumed_from;  ///< empty: not resumed
   std::int64_t step = 0;     ///< steps done by the run that was resumed
-  double done = 0;           ///< of the whole run
+  double done = 0;           ///< the share of the whole run that is done at the start
 };
 
 enum class TensorBoard { off, on };
@@ -103,7 +103,7 @@ class ProgressLog {
   std::optional<EventFile> events_;
   double done_at_start_;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-  std::optional<Averages> averages_;  ///< for the bar
+  std::optional<Averages> averages_;  ///< the averages for the bar
 };
 
 }  // namespace dtool::trainer

@@ -72,7 +72,7 @@ inline constexpr std::chrono::seconds kCommTimeout{60};
 
 struct CommOptions {
   std::vector<std::int64_t> sizes;    ///< bytes, ascending
-  std::vector<Operation> operations;  ///< in the order of kOperations
+  std::vector<Operation> operations;  ///< the operations in the order of kOperations
   std::vector<Way> ways;
   Carrier carrier = Carrier::links;
   Backend backend = Backend::automatic;

@@ -23,12 +23,13 @@ struct CommandLine {
   std::optional<int> machine_id;         ///< absent: 0
   std::optional<int> distributed_nodes;  ///< absent: 1
   std::optional<int> nproc_per_node;     ///< absent: `auto`, this machine's number of GPUs, else 1
-  std::optional<Endpoint> listener;      ///< where rank 0 listens; absent: a free port of 127.0.0.1
+  /// The endpoint where rank 0 listens; absent: a free port of 127.0.0.1.
+  std::optional<Endpoint> listener;
   std::uint64_t seed = 0;
   std::filesystem::path output_dir = "experiment_output";
   std::optional<std::string> checkpoint;  ///< a path, or `latest`
   std::chrono::seconds rendezvous_timeout{300};
-  bool shows_defaults = false;            ///< among the settings that rank 0 prints
+  bool shows_defaults = false;            ///< the settings that rank 0 prints include the defaults
   std::optional<CommOptions> comm;        ///< `dtool-trainer comm`
   std::optional<RolloutOptions> rollout;  ///< `dtool-trainer rollout`
 };

@@ -120,7 +120,7 @@ struct Experiment {
   OptimizerSettings optimizer;
   CheckpointSettings checkpoint;
   DistributedSettings distributed;
-  std::int64_t log_every_steps{};  ///< as the workload counts them
+  std::int64_t log_every_steps{};  ///< the steps between two lines, as the workload counts steps
   bool log_tensorboard{};
   std::vector<Setting> settings;  ///< every key above, as shown in the settings table
 };
@@ -134,7 +134,7 @@ Experiment read_experiment(const std::filesystem::path& file);
 
 /// Defaults of [optimizer] for a workload.
 struct OptimizerStandards {
-  double learning_rate = 1e-3;  ///< of adam and adamw
+  double learning_rate = 1e-3;  ///< the learning rate of adam and adamw
   double clip_norm = 0;
   std::string why_no_scaling = {};  ///< empty: `optimizer.scale_learning_rate` is allowed
 };

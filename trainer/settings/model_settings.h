@@ -36,7 +36,7 @@ struct Layer {
   std::int64_t kernel = 0;
   std::int64_t stride = 1;
   std::int64_t padding = 0;
-  double share = 0;  ///< of the values that dropout sets to zero
+  double share = 0;  ///< the share of the values that dropout sets to zero
 };
 
 /// Reads `linear 50`, `conv 8 3 [stride 1] [padding 0]` (8 channels, kernel 3 x 3), `max_pool 2

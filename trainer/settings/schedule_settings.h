@@ -35,7 +35,7 @@ struct ScheduleSettings {
   double end = 0;                        ///< linear, cosine
   std::vector<LinearPiece> pieces = {};  ///< multi_linear; after the last piece its `to` stays
   double warm_up = 0;                    ///< the factor first grows linearly over this length
-  double warm_up_start = 0;              ///< from this share of it
+  double warm_up_start = 0;              ///< the share of the factor from which this growth starts
 };
 
 /// The factor at `time`, from 0 on. Step and multi_step are torch.optim.lr_scheduler's StepLR and

@@ -16,7 +16,7 @@ enum class CudaGraph { automatic, on, off };
 
 struct CudaGraphSetting {
   CudaGraph wanted{};
-  std::string key;  ///< in the experiment, such as `train.cuda_graph`
+  std::string key;  ///< the key in the experiment, such as `train.cuda_graph`
 
   /// The line that does without, for messages.
   std::string off() const { return key + " = \"off\""; }
@@ -47,7 +47,7 @@ struct Stage {
 };
 
 struct TrainSettings {
-  std::vector<Stage> stages;  ///< at least one
+  std::vector<Stage> stages;  ///< one stage or more
   BatchPer batch_per{};
   std::int64_t evaluate_every{};  ///< epochs; 0: only after the last
   Precision precision{};

@@ -60,7 +60,7 @@ class Objective {
 
 /// Sums over all ranks; seconds are this rank's.
 struct LossSums {
-  double loss = 0;  ///< of each sample
+  double loss = 0;  ///< the sum of each sample's loss
   double samples = 0;
   double seconds = 0;
   /// This rank's first step whose loss is not finite.

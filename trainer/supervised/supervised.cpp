@@ -105,18 +105,18 @@ class Supervised : public Workload {
   std::vector<at::Tensor> parameters_;
   Optimizer optimizer_;
   std::optional<DataParallel> parallel_;
-  std::optional<GraphedStep> graphed_;  ///< where steps are played back
+  std::optional<GraphedStep> graphed_;  ///< the graphed step, where steps are played back
   std::string not_recorded_;            ///< why, until the log is told
   std::optional<BatchLoader> loader_;   ///< within a leg: up to the end of an epoch or of a stage
   std::vector<DrawnBatch> batches_;     ///< the next step's
   bool ended_leg_ = false;              ///< the last step did
-  bool ended_epoch_ = false;            ///< and an epoch, or the run within one
-  std::int64_t epoch_ = 0;              ///< of the last step, from 1
+  bool ended_epoch_ = false;            ///< the last step ended an epoch, or the run within one
+  std::int64_t epoch_ = 0;              ///< the epoch of the last step, from 1
   at::Tensor loss_;                     ///< mean of the step's; always in the same place
   LossWindow window_;
   LossSums epoch_sums_;
-  LossSums untold_sums_;      ///< since the last line
-  double learning_rate_ = 0;  ///< of the last step
+  LossSums untold_sums_;      ///< the sums since the last line
+  double learning_rate_ = 0;  ///< the learning rate of the last step
 };
 
 void Supervised::begin() {

@@ -80,7 +80,7 @@ class CheckpointKeeper {
   };
   std::vector<Request> requests_;  ///< not yet answered
   std::weak_ptr<const TrainedState> copied_;
-  std::int64_t copied_step_ = -1;           ///< of that copy
+  std::int64_t copied_step_ = -1;           ///< the step of that copy
   std::optional<CheckpointWriter> writer_;  ///< rank 0's
 };
 

@@ -67,7 +67,7 @@ void CheckpointWriter::work() {
     } catch (...) {
       failure = std::current_exception();
     }
-    task.reset();  // and with it its copy of the state
+    task.reset();  // the task's copy of the state goes with it
     lock.lock();
     is_writing_.reset();
     if (failure) {

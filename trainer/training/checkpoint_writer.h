@@ -35,8 +35,8 @@ class CheckpointWriter {
   /// The steps of what was written, and of what was left out, since the last call, in their order.
   /// Without any it costs a look at a number.
   struct News {
-    std::vector<std::int64_t> written;   ///< of Kind::step
-    std::vector<std::int64_t> left_out;  ///< of Kind::step
+    std::vector<std::int64_t> written;   ///< the written steps of Kind::step
+    std::vector<std::int64_t> left_out;  ///< the left-out steps of Kind::step
   };
   /// Throws what a write threw.
   News take_news();
@@ -65,7 +65,7 @@ class CheckpointWriter {
   std::mutex mutex_;
   std::condition_variable changed_;
   Waiting waiting_;
-  std::vector<Kind> order_;  ///< of what waits
+  std::vector<Kind> order_;  ///< the order of the kinds that wait
   std::optional<Kind> is_writing_;
   bool is_over_ = false;
   News news_;

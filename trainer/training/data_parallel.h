@@ -88,7 +88,7 @@ class LinkedAverage : public c10d::CommHookInterface {
   std::condition_variable changed_;
   std::deque<Bucket> waiting_;  ///< the first is being averaged
   bool stopped_ = false;
-  std::exception_ptr error_;  ///< of the thread: the links are of no use any more
+  std::exception_ptr error_;  ///< the thread's error: the links are of no use any more
   std::thread thread_;        ///< begins with the first large bucket
 };
 

@@ -32,7 +32,7 @@ class FusedUpdate {
  private:
   at::Tensor learning_rate_;
   at::Tensor steps_;
-  double told_rate_ = 0;          ///< what the GPU has, so that it need not be told again
+  double told_rate_ = 0;          ///< the rate that the GPU has, so that it need not be told again
   std::int64_t steps_there_ = 0;  ///< each `apply` counts one on
 };
 

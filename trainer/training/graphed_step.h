@@ -59,7 +59,7 @@ class GraphedStep {
   Work work_;
   Record record_;  ///< empty once it has failed
   GiveUp give_up_;
-  Sizes sizes_;                     ///< of the last step's inputs
+  Sizes sizes_;                     ///< the sizes of the last step's inputs
   int steps_alike_ = 0;             ///< how many steps in a row had these sizes
   std::vector<at::Tensor> inputs_;  ///< the tensors that the recording reads
   std::function<void()> play_;      ///< empty until a step is recorded

@@ -57,8 +57,8 @@ class Optimizer {
 
   std::vector<at::Tensor> parameters_;
   OptimizerSettings settings_;
-  StepFactors factors_{};             ///< of the current step
-  std::optional<FusedUpdate> fused_;  ///< on GPUs
+  StepFactors factors_{};             ///< the factors of the current step
+  std::optional<FusedUpdate> fused_;  ///< the fused update on GPUs
   State state_;
 };
 

@@ -9,7 +9,7 @@ namespace dtool::trainer {
 
 struct Progress {
   std::int64_t epochs = 0;        ///< finished ones
-  std::int64_t samples = 0;       ///< of the current epoch, over all ranks
+  std::int64_t samples = 0;       ///< the samples of the current epoch, over all ranks
   std::int64_t steps = 0;         ///< the optimizer's steps, or steps of experience over all ranks
   std::int64_t rollouts = 0;      ///< rollouts that were learned from
   std::int64_t stage = 0;         ///< the current one, from 0
@@ -17,7 +17,7 @@ struct Progress {
   std::int64_t stage_steps = 0;
   std::uint64_t seed = 0;
   int world_size = 1;
-  std::int64_t training_samples = 0;                             ///< in the data set
+  std::int64_t training_samples = 0;  ///< the number of training samples in the data set
   double best_score = std::numeric_limits<double>::quiet_NaN();  ///< nan: none yet
 };
 

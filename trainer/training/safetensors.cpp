@@ -21,8 +21,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uint64_t kLongestHeader = 100'000'000;  // as in the format's own library
-constexpr int kDeepest = 3;                            // {"name": {"shape": [
+// The same limit as in the format's own library.
+constexpr std::uint64_t kLongestHeader = 100'000'000;
+constexpr int kDeepest = 3;  // {"name": {"shape": [
 constexpr const char* kMetadata = "__metadata__";
 
 struct ItemSize {
@@ -80,7 +81,8 @@ class NoKeyTwice {
   }
 
  private:
-  std::array<std::set<std::string>, kDeepest + 1> keys_;  ///< of the object open at each depth
+  /// The keys of the object open at each depth.
+  std::array<std::set<std::string>, kDeepest + 1> keys_;
 };
 
 json parse_json(std::string_view text) {

@@ -25,9 +25,9 @@ struct Entry {
 using Metadata = std::map<std::string, std::string>;
 
 struct Header {
-  std::vector<Entry> entries;  ///< by their bytes' order
+  std::vector<Entry> entries;  ///< the entries in the order of their bytes
   Metadata metadata;
-  std::uint64_t size = 0;  ///< where in the file the tensors' bytes begin
+  std::uint64_t size = 0;  ///< the place in the file where the tensors' bytes begin
 };
 
 /// A file is no safetensors file; the words go after its name.

@@ -73,7 +73,7 @@ std::filesystem::path checkpoint_of(const CommandLine& options);
 struct Resumed {
   std::string from;   ///< the file's name on rank 0; empty: `auto` found none
   Progress progress;  ///< the checkpoint's progress, with this run's seed and number of ranks
-  int saved_world_size = 1;         ///< of the run that wrote it
+  int saved_world_size = 1;         ///< the number of ranks of the run that wrote it
   std::vector<NamedTensor> others;  ///< the other tensors of the snapshot
 };
 

@@ -49,7 +49,7 @@ class Training {
   CheckpointKeeper keeper_;
   std::optional<ProgressLog> log_;  ///< rank 0 only
   std::string resumed_from_;
-  Scores scores_;  ///< of the last evaluation
+  Scores scores_;  ///< the scores of the last evaluation
 };
 
 void Training::run() {

@@ -35,7 +35,8 @@ struct Advance {
   /// none.
   int request = 0;
   bool evaluation_is_due = false;
-  bool checkpoint_is_due = false;  ///< in addition to `checkpoint.every_steps`
+  /// A checkpoint is due in addition to those of `checkpoint.every_steps`.
+  bool checkpoint_is_due = false;
 };
 
 /// What is due after a call of `Workload::advance`.

@@ -13,7 +13,7 @@ struct StepFactors {
   double clip;    ///< multiplies every gradient
   double decay;   ///< adds this share of the parameter to its gradient
   double shrink;  ///< multiplies every parameter first (AdamW)
-  double beta1;   ///< or SGD's momentum
+  double beta1;   ///< Adam's beta1, or SGD's momentum
   double beta2;
   double epsilon;
   double rate;             ///< learning rate / (1 - beta1^t), or SGD's learning rate

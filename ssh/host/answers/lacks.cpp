@@ -21,7 +21,7 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr seconds kForAWord{20};  // of a program that has to say its version, say
+constexpr seconds kForAWord{20};  // the time for a program that has to say its version, say
 /// By the scripts that ready an environment, and by those of launchers.
 constexpr std::array kNeededByScripts = {"awk", "grep", "head", "mktemp", "sed", "tail", "timeout"};
 
@@ -84,7 +84,8 @@ std::string os_release(std::string_view name) {
 std::string find_package_manager(std::string_view kinds) {
   struct Manager {
     std::string_view name;
-    std::string_view systems;  ///< as ID and ID_LIKE of /etc/os-release have them
+    /// The systems' names as ID and ID_LIKE of /etc/os-release have them.
+    std::string_view systems;
   };
   static constexpr std::array kManagers = {
       Manager{"apt-get", " debian ubuntu "},

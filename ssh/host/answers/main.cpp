@@ -98,7 +98,7 @@ int run(const std::vector<std::string>& words) {
 
 int main(int argc, char** argv) {
   ::signal(SIGPIPE, SIG_IGN);
-  ::signal(SIGCHLD, SIG_DFL);          // where it is ignored, no child's exit code is there
+  ::signal(SIGCHLD, SIG_DFL);          // no child's exit code is there where this signal is ignored
   ::prctl(PR_SET_NAME, "dtool-host");  // it may have been started by another name
   // Under SSH a `bash -c` of the first level reads ~/.bashrc, and what that prints would be in the
   // log of a run and in the answers of its scripts.

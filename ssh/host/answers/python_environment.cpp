@@ -62,7 +62,7 @@ constexpr const char* kTellPackages =
 /// Its paths are written into its programs, so it is made where it stays.
 struct Folders {
   std::string all;       ///< `~/.dtool/environments/HASH`
-  std::string packages;  ///< with `lock.txt`; gone when it is built
+  std::string packages;  ///< the folder with `lock.txt`; gone when the environment is built
   std::string environment;
   std::string complete;  ///< its list, which says so
 };

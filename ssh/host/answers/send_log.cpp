@@ -30,9 +30,9 @@ namespace dtool::host {
 namespace {
 
 constexpr std::chrono::milliseconds kBetweenReads{200};
-constexpr int kLooksUntilSign = 5;  // between two signs of life, if there is nothing new
+constexpr int kLooksUntilSign = 5;  // the looks between two signs of life, if there is nothing new
 constexpr std::size_t kPiece = 64U << 10U;
-constexpr std::uint64_t kFingerprint = 512;        // by which a place is found again
+constexpr std::uint64_t kFingerprint = 512;        // the bytes by which a place is found again
 constexpr std::uint64_t kWithoutWord = 4U << 20U;  // bytes without a line that is sent
 
 Descriptor open_file(const std::string& path) {
@@ -66,7 +66,7 @@ std::uint64_t begin_of_lines(int file, std::uint64_t lines, std::uint64_t size) 
     const std::uint64_t from = at - std::min<std::uint64_t>(at, kPiece);
     const std::string piece = read_at(file, from, at - from);
     for (std::size_t i = piece.size(); i > 0; --i) {
-      const std::uint64_t end = from + i;  // behind that character
+      const std::uint64_t end = from + i;  // the place behind that character
       if (piece[i - 1] != '\n' || end == size) continue;
       if (++found == lines) return end;
     }
@@ -167,7 +167,7 @@ class Sending {
   Descriptor file_;
   std::uint64_t offset_ = 0;
   std::optional<LogFilter> filter_;
-  std::uint64_t told_offset_ = 0;  ///< with a filter
+  std::uint64_t told_offset_ = 0;  ///< the offset that was told last; used with a filter
   LogRanks ranks_;
   bool are_ranks_told_ = false;
 };

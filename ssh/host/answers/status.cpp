@@ -22,8 +22,8 @@
 namespace dtool::host {
 namespace {
 
-constexpr std::chrono::milliseconds kToMeasure{300};  // between two looks at the CPU time
-constexpr std::size_t kLongestText = 8192;            // of a file that holds a sentence
+constexpr std::chrono::milliseconds kToMeasure{300};  // the time between two looks at the CPU time
+constexpr std::size_t kLongestText = 8192;  // the most bytes of a file that holds a sentence
 
 /// A small file as one line of text.
 std::string text_of(const std::string& path) {

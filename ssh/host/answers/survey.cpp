@@ -50,7 +50,8 @@ std::optional<std::int64_t> quota_of_group(const std::string& folder) {
                                .value_or(read_line(folder + "/cpu.cfs_quota_us") + " " +
                                          read_line(folder + "/cpu.cfs_period_us"));
   std::string_view rest = text;
-  const auto quota = parse_number<std::int64_t>(cut_word(rest));  // or `max`, or -1
+  // The word is a number, or `max`, or -1.
+  const auto quota = parse_number<std::int64_t>(cut_word(rest));
   const auto period = parse_number<std::int64_t>(cut_word(rest));
   if (!quota || *quota <= 0 || !period || *period <= 0) return std::nullopt;
   return std::max<std::int64_t>(1, *quota / *period);
@@ -204,7 +205,8 @@ std::string run_that_uses(const std::string& hash) {
     bool is_named = false;
     for (const std::string& name : list_folder(runs + "/" + run)) {
       const std::string machine = runs + "/" + run + "/" + name;
-      if (!name.starts_with("machine") || !is_folder(machine)) continue;  // beside the run's tree
+      // Other entries lie beside the machines' folders: the run's tree.
+      if (!name.starts_with("machine") || !is_folder(machine)) continue;
       is_named = is_named || names(machine + "/script", hash) || names(machine + "/rank", hash);
     }
     if (is_named && goes_on(runs + "/" + run)) return run;

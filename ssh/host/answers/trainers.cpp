@@ -25,7 +25,7 @@ constexpr std::chrono::seconds kForSelfCheck{10};
 struct Trainer {
   std::string path;
   std::string version;            ///< its first line
-  std::string missing_libraries;  ///< or empty
+  std::string missing_libraries;  ///< the libraries that it lacks; or empty
   bool is_fit = false;
 };
 
@@ -185,7 +185,8 @@ PyTorch find_pytorch(const CommandPrefix& inside) {
   const std::string said = run_program(words, kForPython).out;
   const std::size_t end = said.find('\0');
   if (end == said.npos) return {};
-  const std::size_t begin = said.rfind('\n', end) + 1;  // what a .pth file prints comes before
+  // The output of a .pth file comes before this place.
+  const std::size_t begin = said.rfind('\n', end) + 1;
   return {said.substr(begin, end - begin), pytorch_version(std::string_view(said).substr(end + 1))};
 }
 

@@ -61,9 +61,9 @@ class Coordinator {
   Decision begin_next_attempt();
 
   Supervision settings_;
-  std::vector<Machine> machines_;  ///< by place
+  std::vector<Machine> machines_;  ///< the machines by place
   std::vector<int> members_;       ///< places that take part in this attempt
-  std::vector<Failure> failures_;  ///< of this attempt, in the order of arrival
+  std::vector<Failure> failures_;  ///< the failures of this attempt, in the order of arrival
   Phase phase_ = Phase::running;
   int attempt_ = 0;
   Time began_;

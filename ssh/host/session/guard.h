@@ -38,11 +38,13 @@ class Guard {
 
 /// What the guard of a session that died tells machine 0.
 struct GuardsWords {
-  std::optional<Report> failure;  ///< before it ends what runs here, if there is something to tell
-  Report last;                    ///< after that; else the next attempt would count on this machine
+  /// The report that comes before it ends what runs here, if there is something to tell.
+  std::optional<Report> failure;
+  Report last;  ///< the report after that; else the next attempt would count on this machine
 };
 
-inline constexpr std::chrono::seconds kForGuardsFailure{5};  ///< what is left here runs no longer
+/// The processes that are left here run no longer than this.
+inline constexpr std::chrono::seconds kForGuardsFailure{5};
 inline constexpr std::chrono::seconds kForGuardsLastWords{20};
 
 /// `report`: the session's newest. Pure.

@@ -38,7 +38,7 @@ struct FailedRank {
 struct Sight {
   int waiting = 0;           ///< how many have not ended
   int begun = 0;             ///< how many ever began
-  bool is_any_told = false;  ///< to end
+  bool is_any_told = false;  ///< some process was told to end
   std::optional<FailedRank> failed = {};
 
   bool is_aftermath() const { return failed && meaning_of(failed->end) == Meaning::aftermath; }

@@ -23,22 +23,23 @@ int keep_ranks(const std::vector<std::string>& words);
 
 struct FailedMpirun {
   int code;
-  Time at;  ///< when that was seen
+  Time at;  ///< the time when that was seen
 };
 
 /// What is known of a machine's processes while none of them has failed by itself.
 struct KeptRanksSeen {
   Time kept_since;
-  int waiting = 0;              ///< how many have not ended
-  int begun = 0;                ///< how many ever began
-  std::optional<Time> told_at;  ///< since when all have ended, some because mpirun told them to
-  bool has_mpirun = false;      ///< it runs on this machine, and goes on
+  int waiting = 0;  ///< how many have not ended
+  int begun = 0;    ///< how many ever began
+  /// The time since when all have ended, some because mpirun told them to.
+  std::optional<Time> told_at;
+  bool has_mpirun = false;  ///< it runs on this machine, and goes on
   std::optional<FailedMpirun> failed_mpirun;
 };
 
 struct KeptEnd {
   int code = 0;
-  bool is_mpiruns = false;          ///< what mpirun said is the cause
+  bool is_mpiruns = false;          ///< the cause is what mpirun said
   std::string_view complaint = {};  ///< a sentence for standard error; or empty
 
   bool operator==(const KeptEnd&) const = default;

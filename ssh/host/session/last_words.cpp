@@ -83,7 +83,7 @@ struct Failed {
   std::string state;  ///< folder of its machine
   int place;
   int rank;
-  timespec at;  ///< when its record was written
+  timespec at;  ///< the time when its record was written
 
   /// As in Coordinator::find_cause(): the first failure is the cause, unless a process was killed.
   auto order() const {

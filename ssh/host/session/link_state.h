@@ -50,13 +50,13 @@ class LinkState {
   std::optional<std::string> find_loss(Time now) const;
 
   Supervision settings_;
-  Time beat_;         ///< between signs of life
+  Time beat_;         ///< the time between signs of life
   Time stale_after_;  ///< a connection that is silent for this long is replaced
   Time next_try_;
   int failed_tries_ = 0;
   Time heard_;
   Time looked_at_;
-  bool was_heard_ = false;  ///< at any time so far
+  bool was_heard_ = false;  ///< machine 0's session was heard at any time so far
   LinkFault fault_ = LinkFault::none;
   std::optional<Time> refused_since_;
   std::optional<Time> unproven_since_;

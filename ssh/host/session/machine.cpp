@@ -14,10 +14,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kNotEnded = 143;  // if this session ended the script or never started it
+constexpr int kNotEnded = 143;  // the code if this session ended the script or never started it
 constexpr std::size_t kMostOfACause = 1000;
-constexpr Time kForDecision = 10s;  // after a failure, where machine 0's session was never heard
-constexpr Time kForContact = 120s;  // after a good end, likewise
+// The wait after a failure, where machine 0's session was never heard.
+constexpr Time kForDecision = 10s;
+// The time limit after a good end, where machine 0's session was never heard.
+constexpr Time kForContact = 120s;
 
 }  // namespace
 

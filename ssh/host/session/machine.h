@@ -102,7 +102,7 @@ class Machine {
   Standing standing_ = Standing::running;
   std::string stopped_rank_ = {};
   std::string cause_ = {};
-  std::optional<int> failed_rank_ = {};  ///< of the cause
+  std::optional<int> failed_rank_ = {};  ///< the rank of the cause
   Time failed_at_{};
   std::optional<std::uint64_t> kills_before_ = {};
   std::optional<Decision> decision_ = {};

@@ -26,8 +26,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t kPiece = 256U << 10U;  // of one rank at a time
-constexpr std::size_t kFlood = 64U << 10U;   // after so much at once there is no pause
+constexpr std::size_t kPiece = 256U << 10U;  // the most bytes of one rank at a time
+constexpr std::size_t kFlood = 64U << 10U;   // there is no pause after so many bytes at once
 constexpr Time kShortPause = 20ms;
 constexpr Time kLongPause = 100ms;
 constexpr Time kForFullDisk = 3s;
@@ -61,7 +61,7 @@ class Merging {
   LineMerger merger_;
   std::string piece_ = std::string(kPiece, '\0');
   std::size_t read_ = 0;     ///< the place of the rank whose lines the merger's text has
-  std::size_t written_ = 0;  ///< of the merger's text
+  std::size_t written_ = 0;  ///< the bytes of the merger's text that are in the log
   Descriptor log_;
   Descriptor channel_;  ///< closed: the process that started this one has ended
   MergeProgress& progress_;

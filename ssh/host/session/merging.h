@@ -32,8 +32,8 @@ class MergeProgress {
   /// A piece of text that a write into the log may have brought there, or a part of it.
   struct Write {
     std::size_t rank = 0;        ///< its place
-    std::uint64_t offset = 0;    ///< of the rank before it
-    std::uint64_t log_size = 0;  ///< before it
+    std::uint64_t offset = 0;    ///< the rank's offset before the write
+    std::uint64_t log_size = 0;  ///< the log's size before the write
     std::uint64_t size = 0;      ///< 0: there is none
   };
 
@@ -57,8 +57,8 @@ class MergeProgress {
 struct MergedRank {
   Descriptor file;
   pid_t pid = 0;
-  std::uint64_t start = 0;      ///< of the process
-  bool has_ended = false;       ///< likewise
+  std::uint64_t start = 0;      ///< the start time of the process
+  bool has_ended = false;       ///< the process has ended
   std::uint64_t offset = 0;     ///< up to here it was read
   bool is_complete = false;     ///< all of it is in the text
   std::uint64_t to_settle = 0;  ///< offset that is waited for
@@ -98,7 +98,7 @@ class LineMerger {
     std::string mark;
     std::string open;     ///< line without its end, from its last carriage return on
     std::string redrawn;  ///< its state before that
-    Time shown{};         ///< when such a state was last shown
+    Time shown{};         ///< the time when such a state was last shown
     std::uint64_t held = 0;
   };
 

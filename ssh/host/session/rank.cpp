@@ -24,7 +24,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint32_t kMostTasks = 1024;  // of a machine
+constexpr std::uint32_t kMostTasks = 1024;  // the most tasks of a machine
 constexpr std::size_t kMostNodes = 100'000;
 
 /// How this process was started, and what it starts.
@@ -33,7 +33,7 @@ struct Start {
   std::string state;  ///< folder of its machine
   int attempt = 0;
   std::vector<int> ranks;   ///< this one; none if it is torchrun, which has ranks of its own
-  int processes = 1;        ///< of its machine
+  int processes = 1;        ///< the number of processes of its machine
   std::string record;       ///< the file that tells of this process
   std::string last_words;   ///< the file for its program's message
   bool is_watched = false;  ///< dtool-host keep reads the record all the time
@@ -176,7 +176,7 @@ int follow(const Start& start) {
   if (start.is_watched) note(start.record + ".program", std::to_string(program) + "\n");
 
   std::optional<int> code;
-  bool is_told = false;  // to end
+  bool is_told = false;  // the program was told to end
   const auto hear = [&](int signal) {
     if (signal == SIGUSR2) signal = SIGTERM;
     if (signal != SIGUSR1) {

@@ -63,7 +63,7 @@ class RankLogs {
   std::vector<std::uint64_t> begins_;  ///< sizes of the files before
   std::vector<Process> processes_;
   std::optional<MergeProgress> progress_;
-  Descriptor channel_;  ///< to the merging process
+  Descriptor channel_;  ///< the channel to the merging process
   pid_t merging_ = -1;
   int starts_ = 0;
 };

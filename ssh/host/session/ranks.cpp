@@ -53,7 +53,7 @@ struct Rank {
   pid_t pid = -1;
   int number = 0;
   bool is_running = true;
-  bool is_stopped = false;  ///< by a signal
+  bool is_stopped = false;  ///< a signal has stopped it
 };
 
 class Ranks {
@@ -227,7 +227,8 @@ void Ranks::tell_failure() {
 }
 
 int Ranks::run() {
-  write_in_place(path("first_failure"), std::string(kOwnProcess) + "\n");  // until a rank fails
+  // The file's content until a rank fails.
+  write_in_place(path("first_failure"), std::string(kOwnProcess) + "\n");
   std::vector<pid_t> processes;
   for (int i = 0; i < plan_.processes; ++i) {
     start(i);

@@ -39,11 +39,11 @@ inline bool has_failed(Standing standing) {
 }
 
 struct Report {
-  int attempt = 0;  ///< from 0
+  int attempt = 0;  ///< the attempt's number, counted from 0
   Standing standing = Standing::running;
   int code = 0;           ///< the script's exit code
   std::string text = {};  ///< the reason; with `running`: the process that is stopped, if any
-  std::optional<int> rank = {};  ///< that failed first, or is stopped
+  std::optional<int> rank = {};  ///< the rank that failed first, or is stopped
 
   bool operator==(const Report&) const = default;
 };
@@ -61,7 +61,7 @@ struct Decision {
   Verb verb = Verb::run;
   std::vector<int> places = {};
   std::string text = {};                       ///< the cause, with `gather` and `end`
-  std::optional<CausePlace> cause_place = {};  ///< if it is known
+  std::optional<CausePlace> cause_place = {};  ///< the place of the cause, if it is known
 
   bool operator==(const Decision&) const = default;
 };

@@ -70,7 +70,7 @@ class ReportPort {
     Time since;
     std::uint64_t number;
     std::string said = {};
-    std::optional<int> place = {};  ///< after a hello
+    std::optional<int> place = {};  ///< the guest's place, known after a hello
     std::optional<Channel> channel = {};
   };
   struct Connection {
@@ -95,9 +95,9 @@ class ReportPort {
   int places_;
   std::string token_;
   Watch& watch_;
-  std::map<int, Guest> guests_;         ///< by descriptor
-  std::map<int, Connection> machines_;  ///< likewise
-  PortState state_;                     ///< of the machines' connections, likewise
+  std::map<int, Guest> guests_;         ///< the guests by descriptor
+  std::map<int, Connection> machines_;  ///< the machines' connections by descriptor
+  PortState state_;                     ///< the state of the machines' connections, by descriptor
   std::uint64_t last_number_ = 0;
 };
 

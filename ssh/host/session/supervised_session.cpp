@@ -34,8 +34,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int kNotExecutable = 126;
-constexpr Time kForLastWords = 15s;  // for the last report to be told, or to be heard
-constexpr Time kBetweenLooks = 1s;   // at the log, the guard and the port
+constexpr Time kForLastWords = 15s;  // the time for the last report to be told, or to be heard
+constexpr Time kBetweenLooks = 1s;   // the time between looks at the log, the guard and the port
 
 std::string first_word(const std::string& file) {
   const std::string line = read_line(file);
@@ -91,7 +91,7 @@ class SupervisedSession : public Effects {
   const pid_t viewer_;
   int attempt_ = 0;
   std::optional<pid_t> script_;
-  std::string token_for_port_;  ///< while the port is to be opened, and is not
+  std::string token_for_port_;  ///< the port's token while the port is to be opened, and is not
   bool is_port_missed_ = false;
   Watch watch_;
   Reports reports_;
@@ -99,7 +99,8 @@ class SupervisedSession : public Effects {
   std::unique_ptr<Guard> guard_;
   Time looked_at_{};
   std::optional<Report> told_;
-  std::optional<Decision> heard_;  ///< from machine 0, and not handed on yet
+  /// The decision that came from machine 0 and is not handed on yet.
+  std::optional<Decision> heard_;
 };
 
 SupervisedSession::SupervisedSession(const Supervision& settings, std::string log, pid_t viewer)

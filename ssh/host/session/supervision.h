@@ -17,9 +17,11 @@ struct Supervision {
   std::string host;  ///< its name for people
   int places = 1;    ///< number of machines in the run
   int max_restarts = 0;
-  std::chrono::seconds lost_after{60};  ///< of silence; a restarting switch takes less time
-  std::string address = {};             ///< where machine 0 listens for the others; numeric
-  std::uint16_t port = 0;               ///< likewise; only runs of several machines have both
+  /// The silence after which a machine is lost; a restarting switch takes less time.
+  std::chrono::seconds lost_after{60};
+  std::string address = {};  ///< the address where machine 0 listens for the others; numeric
+  /// The port where machine 0 listens for the others; only runs of several machines have both.
+  std::uint16_t port = 0;
   std::vector<std::string> hosts = {};  ///< all machines' names by place; only machine 0 has them
   std::optional<int> ends_with = {};    ///< the place whose good end is the run's; likewise
 

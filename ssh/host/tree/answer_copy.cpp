@@ -42,7 +42,7 @@ class Looking {
  private:
   /// A file system that is mounted below the folder.
   struct Mounted {
-    std::string name;  ///< of the first folder there that lacks something
+    std::string name;  ///< the name of the first folder there that lacks something
     std::uint64_t free = 0;
     std::uint64_t needed = 0;
   };
@@ -68,13 +68,13 @@ class Looking {
   std::optional<Inside> inside_;
   std::optional<Inside> parts_;
   std::uint64_t block_size_ = 4096;
-  std::uint64_t place_ = 0;  ///< of the next entry in the listing
+  std::uint64_t place_ = 0;  ///< the place of the next entry in the listing
   std::uint64_t new_files_ = 0;
-  dev_t device_ = 0;  ///< of the folder
+  dev_t device_ = 0;  ///< the device of the folder
   std::map<dev_t, Mounted> mounted_;
   std::uint64_t largest_ = 0;         ///< file that is to go to one of these
-  std::vector<CopyEntry> unsettled_;  ///< if the request settles
-  std::string strangers_folder_;      ///< below the folder, the last one that is somebody else's
+  std::vector<CopyEntry> unsettled_;  ///< the unsettled entries, collected if the request settles
+  std::string strangers_folder_;      ///< the last folder below the folder that is somebody else's
   CopiedFiles copied_;
 };
 
@@ -254,7 +254,7 @@ void Looking::look_at_room() {
     throw Refused(with_reason("cannot ask for the room in " + nearest_));
   reply_.free = free_bytes(room);
   reply_.needed += largest_;
-  if (room.f_blocks == 0 && reply_.needed > 0)  // as /proc and /sys
+  if (room.f_blocks == 0 && reply_.needed > 0)  // so it is with /proc and /sys
     throw Refused(nearest_ + " is on a file system that has no room for files",
                   "name a folder on a disk");
   for (const auto& [device, each] : mounted_)

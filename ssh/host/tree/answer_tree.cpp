@@ -101,7 +101,8 @@ PlaceReply take_guess(TreeFolder& folder, const TreeRequest& request, FrameInput
     if (reply.foreign == 0 && reply.lacks.empty()) {
       reply.removed = static_cast<std::int64_t>(placing.put(request.tree));
       reply.is_whole = true;
-      remove_coming(folder.inside(), folder.path() + "/" + kComing);  // of an interrupted push
+      // The leftovers of an interrupted push.
+      remove_coming(folder.inside(), folder.path() + "/" + kComing);
       return reply;
     }
     folder.remove_marks();

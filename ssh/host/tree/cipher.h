@@ -23,9 +23,9 @@ class Cipher {
  private:
   void refill();
 
-  static constexpr std::size_t kBlocks = 8;  ///< that are made at once
+  static constexpr std::size_t kBlocks = 8;  ///< the number of blocks that are made at once
 
-  std::array<std::uint32_t, 16> state_{};             ///< of the next block
+  std::array<std::uint32_t, 16> state_{};             ///< the state of the next block
   std::array<std::uint32_t, 16 * kBlocks> stream_{};  ///< the blocks, one after the other
   std::size_t used_ = sizeof(stream_);                ///< bytes of the stream
 };

@@ -80,11 +80,11 @@ class CopyFolder {
   OwnersAlone alone_;
   Inside inside_;
   Descriptor held_;    ///< the folder that lies aside,
-  std::string aside_;  ///< and a path to it, whatever bears its name
+  std::string aside_;  ///< a path to that folder, whatever bears its name
   std::string turn_;   ///< the copy and its round; empty: it is alone
   Descriptor lock_;
   std::mutex asking_;                              ///< one thread waits, another one works
-  std::optional<std::chrono::nanoseconds> asked_;  ///< when give_way() asked last
+  std::optional<std::chrono::nanoseconds> asked_;  ///< the time when give_way() asked last
   std::optional<std::int64_t> holder_;
   std::optional<Inside> parts_;
 };

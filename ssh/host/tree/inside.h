@@ -76,8 +76,9 @@ class Inside {
     Descriptor folder;
   };
   Descriptor root_;
-  std::vector<Open> open_;                             ///< each lies in the one before
-  std::vector<std::pair<std::string, mode_t>> modes_;  ///< of folders that are temporarily writable
+  std::vector<Open> open_;  ///< each lies in the one before
+  /// The earlier modes of folders that are temporarily writable.
+  std::vector<std::pair<std::string, mode_t>> modes_;
 };
 
 }  // namespace dtool::host

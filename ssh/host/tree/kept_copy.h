@@ -42,7 +42,8 @@ class KeptCopy {
  private:
   struct File {
     std::string identity;  ///< empty: it is a link, and not here
-    std::string changed;   ///< when anything of it was changed last, its number of names, too
+    /// The time when anything of it was changed last, its number of names, too.
+    std::string changed;
   };
 
   bool has(std::size_t place, const struct stat& file, std::string_view known);
@@ -55,7 +56,7 @@ class KeptCopy {
   Inside inside_;
   FileNames names_;
   FileNames stamps_;
-  std::vector<File> files_;  ///< of the names
+  std::vector<File> files_;  ///< the files of the names, in the same order
 };
 
 /// Deletes copies that no run has used for 30 days.

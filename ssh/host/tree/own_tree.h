@@ -20,8 +20,9 @@ namespace dtool::host {
 
 /// What dtool notes in a tree that it has made.
 struct TreeRecord {
-  std::string written;                                      ///< OwnTree's
-  std::unordered_map<std::string, std::string> identities;  ///< by name; identity_of_copy()
+  std::string written;  ///< OwnTree's
+  /// The identities by name, as identity_of_copy() gives them.
+  std::unordered_map<std::string, std::string> identities;
 };
 
 /// The record in a run's tree; nothing if there is none that is whole.

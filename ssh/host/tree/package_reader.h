@@ -42,8 +42,8 @@ class PackageReader {
   std::optional<Cipher> cipher_;
   std::string piece_;      ///< the last decompressed bytes; two threads may read two packages
   std::string bytes_;      ///< received bytes,
-  std::size_t taken_ = 0;  ///< and how many of them were taken
-  bool is_at_end_ = true;  ///< at the end of the compressed data
+  std::size_t taken_ = 0;  ///< the number of received bytes that were taken
+  bool is_at_end_ = true;  ///< the reader is at the end of the compressed data
   FrameReader frames_;
 };
 

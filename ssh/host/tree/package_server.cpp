@@ -35,14 +35,14 @@ constexpr std::size_t kMostPeers = 64;
 constexpr std::size_t kMostGuests = 256;
 constexpr auto kPatienceWithGuests = 5s;
 constexpr off_t kStep = 262'144;  // a peer has to take this many bytes
-constexpr auto kPatience = 10s;   // in that time
-constexpr auto kLinger = 1s;      // after the last one came
+constexpr auto kPatience = 10s;   // the time in which a peer has to take kStep bytes
+constexpr auto kLinger = 1s;      // the least time that the server stays after the last peer came
 constexpr int kMostAtOnce = 64;
 constexpr int kLookAgain = 10;  // milliseconds, at a file that grows
 
 /// What the process that began it says.
 struct Order {
-  std::int64_t number = 0;  ///< of a package
+  std::int64_t number = 0;  ///< the number of a package
   char word = 0;            ///< kAdd, with its file; kDrop, kCut, kFinish
 };
 constexpr char kAdd = 'a';
@@ -114,7 +114,7 @@ class Server {
     std::int64_t number = 0;
     std::shared_ptr<const Descriptor> file = {};  ///< null: it has not begun here
     off_t at = 0;
-    off_t size = 0;  ///< of what there is
+    off_t size = 0;  ///< the size of what there is of the file
 
     bool has_all() const { return at >= size; }
   };
@@ -133,9 +133,10 @@ class Server {
   std::optional<Clock::time_point> ends_at_;
   Clock::time_point came_ = Clock::now();
   std::int64_t last_number_ = 0;
-  std::map<std::int64_t, std::shared_ptr<const Descriptor>> files_;  ///< by number of the package
-  std::map<int, Guest> guests_;                                      ///< by descriptor
-  std::map<int, Peer> peers_;                                        ///< likewise
+  /// The packages' files by number of the package.
+  std::map<std::int64_t, std::shared_ptr<const Descriptor>> files_;
+  std::map<int, Guest> guests_;  ///< the guests by descriptor
+  std::map<int, Peer> peers_;    ///< the peers by descriptor
 };
 
 /// Disconnects peers that have everything or take nothing. Guests do not keep the server alive.

@@ -56,7 +56,7 @@ Descriptor connect_to(const RelayPart::Parent& parent, int number, const std::st
       static_cast<ssize_t>(hello.size()))
     throw NotGiven(from + " broke off");
   await(socket, POLLIN, kForAnswer, from, [] {});
-  std::string welcome(kWelcomeSize, '\0');  // in one piece, as the first of a connection
+  std::string welcome(kWelcomeSize, '\0');  // it comes in one piece, as the first of a connection
   const ssize_t size = ::recv(socket.get(), welcome.data(), welcome.size(), 0);
   if (size == 0 || (size < 0 && errno == ECONNRESET)) throw NotGiven(from + " broke off");
   if (size != static_cast<ssize_t>(kWelcomeSize) || !is_welcome(parent.secret.text, hello, welcome))

@@ -83,7 +83,7 @@ void Aside::give(const CopyEntry& entry, const struct stat& found, Inside& code)
   if (code.take_if_near(inside_, name, name)) return;
   const std::string beside = name.substr(0, name.rfind('/') + 1) + ".~dtool~part";
   const Inside::Spot spot = code.find(beside);
-  ::unlinkat(spot.folder, spot.name, 0);  // of an earlier push that was interrupted
+  ::unlinkat(spot.folder, spot.name, 0);  // the leftover of an earlier push that was interrupted
   if (!entry.target.empty()) {
     if (::symlinkat(entry.target.c_str(), spot.folder, spot.name) != 0)
       throw std::runtime_error(with_reason(name));
@@ -209,7 +209,8 @@ std::size_t Placing::put(const std::string& tree) {
   if (!added_.empty()) folder_.write_manifest(names_of_both(before, added_));
   // A file may take a folder's place.
   const std::size_t removed = here.remove(names_without(before, change_.names));
-  FileNames stamps;  // of the change's files, each as soon as it is in its place
+  // The stamps of the change's files, each taken as soon as the file is in its place.
+  FileNames stamps;
   for (std::size_t i = 0; i < files_.size(); ++i) {
     const CopyEntry& entry = change_.files.at(i).entry;
     if (files_[i].aside) {
@@ -260,7 +261,7 @@ class OtherKinds {
 
   TreeFolder& folder_;
   std::string above_;  ///< a file of the tree: the folders above it were looked at
-  std::string found_;  ///< that stands where a folder is to be
+  std::string found_;  ///< the name of what stands where a folder is to be
   std::string sentences_;
   std::size_t count_ = 0;
 };

@@ -63,7 +63,8 @@ class Placing {
   struct Seen {
     std::string name;
     std::optional<struct stat> here;
-    std::optional<struct stat> aside = {};  ///< of one that comes
+    /// The status of a file that comes, where it lies aside.
+    std::optional<struct stat> aside = {};
   };
 
   bool is_own(const std::string& name, const struct stat& here) const;
@@ -78,9 +79,9 @@ class Placing {
   Aside& aside_;
   std::string basis_;
   bool refuses_foreign_;
-  FileNames edited_;         ///< if no tree is whole there
-  FileNames added_;          ///< that come and are not in the manifest
-  std::vector<Seen> files_;  ///< that stay or come: the change's, where none is lacking
+  FileNames edited_;         ///< the edited files, if no tree is whole there
+  FileNames added_;          ///< the files that come and are not in the manifest
+  std::vector<Seen> files_;  ///< the files that stay or come: the change's, where none is lacking
   std::vector<Seen> going_;
 };
 

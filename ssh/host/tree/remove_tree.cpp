@@ -43,7 +43,7 @@ class Written {
     std::ranges::sort(files);
   }
 
-  FileNames files;   ///< that are not as dtool put them there; sorted
+  FileNames files;   ///< the files that are not as dtool put them there; sorted
   FileNames mounts;  ///< folders of other file systems; what is there is not looked at
 
  private:
@@ -135,7 +135,7 @@ Descriptor lock_trees(const std::string& run) {
 }
 
 struct Kept {
-  std::string folder;  ///< where what was written is; empty: nothing was
+  std::string folder;  ///< the folder that holds what was written; empty: nothing was
   FileNames mounts;
 };
 

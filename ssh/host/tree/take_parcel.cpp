@@ -55,11 +55,11 @@ class Taking {
   CopyFolder& folder_;
   const CopyPlace& place_;
   Taken& taken_;
-  CopyPiece piece_;          ///< that comes
+  CopyPiece piece_;          ///< the piece that comes
   std::string part_;         ///< name of its file's part; empty: it is written in its place
   Descriptor file_;          ///< the part; closed: its file is left out
   std::uint64_t left_ = 0;   ///< bytes of the piece that are still to come
-  bool awaits_sum_ = false;  ///< of the file whose last piece has come
+  bool awaits_sum_ = false;  ///< the last piece of a file has come, and its sum is awaited
   Sha256 sha_;
   std::vector<std::pair<std::string, CopyEntry>> whole_;  ///< parts that wait for their names
   CopiedFiles copied_;

@@ -26,7 +26,7 @@ namespace dtool::host {
 /// All that a package has brought.
 struct Taken {
   std::vector<std::string> names;   ///< the Names with which it begins
-  std::vector<CopyEntry> entries;   ///< with their SHA-256
+  std::vector<CopyEntry> entries;   ///< the entries with their SHA-256
   std::vector<std::string> spoilt;  ///< files whose SHA-256 is wrong: they are deleted
 };
 
@@ -54,13 +54,15 @@ class ParcelTaker {
   void settle();
   void keep(std::int64_t number);
 
-  std::string place_;                   ///< of the last request: the folder, the copy and its round
-  std::unique_ptr<CopyFolder> folder_;  ///< while something is received or unpacked
-  std::optional<PackageServer> server_;  ///< of what hosts pass on
+  std::string place_;  ///< the place of the last request: the folder, the copy and its round
+  /// The copy's folder while something is received or unpacked.
+  std::unique_ptr<CopyFolder> folder_;
+  std::optional<PackageServer> server_;  ///< the server of what hosts pass on
   std::deque<std::int64_t> served_;      ///< the numbers of the last parcels
-  std::unique_ptr<PassedOn> parcel_;     ///< that is unpacked
-  std::future<Names> unpacking_;         ///< of the last parcel; gives the names of spoilt files
-  Names spoilt_;                         ///< that no reply has named yet
+  std::unique_ptr<PassedOn> parcel_;     ///< the parcel that is unpacked
+  /// The unpacking of the last parcel; gives the names of spoilt files.
+  std::future<Names> unpacking_;
+  Names spoilt_;  ///< the names of spoilt files that no reply has named yet
 };
 
 }  // namespace dtool::host

@@ -18,8 +18,8 @@ namespace dtool::host {
 
 /// A file or link as it is to be.
 struct Listed {
-  CopyEntry entry;          ///< of its SHA-256 the first digits; empty for a link
-  std::uint64_t place = 0;  ///< among the listing's entries
+  CopyEntry entry;  ///< the entry with the first digits of its SHA-256; these are empty for a link
+  std::uint64_t place = 0;  ///< the place among the listing's entries
 };
 
 struct ListedFolder {
@@ -28,9 +28,9 @@ struct ListedFolder {
 };
 
 struct TreeChange {
-  std::vector<Listed> files;  ///< that come, or may have to; sorted by name
+  std::vector<Listed> files;  ///< the files that come, or may have to; sorted by name
   std::vector<ListedFolder> folders;
-  FileNames names;  ///< of all files that the tree then has; sorted
+  FileNames names;  ///< the names of all files that the tree then has; sorted
 };
 
 /// The whole tree of a listing (sync/listing.h): for each entry its name, then its content, a blank

@@ -129,7 +129,7 @@ std::string made_folder(const std::string& path) {
   if (expanded.starts_with(expand_home("~/"))) alone.emplace();
   if (!make_folders(expanded)) {
     refuse_obstacle(expanded);
-    ::mkdir(expanded.c_str(), 0777);  // which says why
+    ::mkdir(expanded.c_str(), 0777);  // the error of this call says why
     throw Refused(with_reason("cannot make the folder " + expanded));
   }
   std::array<char, PATH_MAX> real;

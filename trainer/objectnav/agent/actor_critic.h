@@ -52,7 +52,7 @@ class ActorCritic : public Weights {
   PolicyOutput heads(const at::Tensor& memory) const;
 
   at::Device device_;
-  at::Tensor first_rows_;  ///< of the table, for each byte
+  at::Tensor first_rows_;  ///< the first row of the table for each byte
   at::Tensor table_;       ///< [kEmbeddingRows, E]
   GruWeights gru_;
   at::Tensor head_weight_;  ///< [kActions + 1, H], the value's row last

@@ -67,7 +67,7 @@ class DdPpo : public Workload {
   const Run& run_;
   const ObjectNavSettings& settings_;
   const Group& group_;
-  std::vector<SamplerRange> shares_;  ///< of all ranks
+  std::vector<SamplerRange> shares_;  ///< the shares of all ranks
   SamplerRange mine_;
   Pipeline pipeline_;
   ActorCritic policy_;
@@ -79,7 +79,7 @@ class DdPpo : public Workload {
   std::optional<Learner> learner_;
   ExperienceSums untold_;  ///< this rank's, since the last line
   Clock::time_point last_told_ = Clock::now();
-  double learning_rate_ = 0;  ///< of the last update
+  double learning_rate_ = 0;  ///< the learning rate of the last update
   std::string not_recorded_;  ///< why, until the log is told
 };
 

@@ -81,7 +81,7 @@ std::int64_t restore_samplers(const std::vector<NamedTensor>& kept, const Sample
   try {
     samplers.restore(std::vector<std::uint8_t>(bytes, bytes + its_states.numel()));
   } catch (const std::runtime_error&) {
-    return 0;  // of other houses
+    return 0;  // the states are of other houses
   }
   collector.restore(rows(*memory), rows(*keep).flatten());
   return there;

@@ -26,8 +26,8 @@ namespace dtool::trainer {
 /// Sums, so that they can be added up over ranks and updates.
 struct ExperienceSums {
   double steps = 0;
-  EpisodeSums episodes;   ///< that ended
-  double rollouts = 0;    ///< of all ranks
+  EpisodeSums episodes;   ///< the sums over the episodes that ended
+  double rollouts = 0;    ///< the rollouts of all ranks
   double cut_short = 0;   ///< how many of them were cut short because of stragglers
   double collecting = 0;  ///< seconds of all ranks, spent on rollouts
   double learned = 0;     ///< steps of the following sums; each step counts once per pass
@@ -55,7 +55,7 @@ Scores details_of(const ExperienceSums& sums, double seconds);
 
 /// The result of an update.
 struct Learned {
-  std::int64_t steps = 0;  ///< of experience, over all ranks
+  std::int64_t steps = 0;  ///< the steps of experience, over all ranks
   int request = 0;         ///< the signal that rank 0 received; 0: none
   ExperienceSums sums;     ///< this rank's losses and steps
 };
@@ -88,8 +88,8 @@ class Learner {
   PpoSettings settings_;
   std::uint64_t seed_;
   std::int64_t first_sampler_;
-  at::Tensor sums_;                     ///< of the update's losses, as `PpoLoss::sums`
-  std::optional<GraphedStep> graphed_;  ///< where steps are played back
+  at::Tensor sums_;  ///< the sums of the update's losses, in the form of `PpoLoss::sums`
+  std::optional<GraphedStep> graphed_;  ///< the graphed step, where steps are played back
 };
 
 }  // namespace dtool::trainer

@@ -74,9 +74,9 @@ class Collector {
   ActorCritic& policy_;
   std::uint64_t seed_;
   std::int64_t first_sampler_;
-  at::Tensor memory_;  ///< on the policy's device
+  at::Tensor memory_;  ///< the memory, on the policy's device
   at::Tensor keep_;
-  at::Tensor answers_;                                ///< of a recorded look, there too
+  at::Tensor answers_;  ///< the answers of a recorded look, on the policy's device
   std::vector<std::optional<GraphedStep>> recorded_;  ///< look() for each part
   std::vector<std::uint8_t> ended_;
   Part stepped_;                   ///< part whose step is running
