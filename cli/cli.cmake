@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: MIT
 # The commands. All but main.cpp is a library, so that tests can link it.
 dtool_embed(${PROJECT_BINARY_DIR}/generated/cli/scripts.h dtool::cli::scripts
-  ${PROJECT_SOURCE_DIR}/cli/launchers/scripts/gridengine.sh
-  ${PROJECT_SOURCE_DIR}/cli/launchers/scripts/launch_orted.sh
-  ${PROJECT_SOURCE_DIR}/cli/launchers/scripts/mpi_check.sh
-  ${PROJECT_SOURCE_DIR}/cli/launchers/scripts/mpirun.sh
-  ${PROJECT_SOURCE_DIR}/cli/launchers/scripts/numbers_scheduler.sh
-  ${PROJECT_SOURCE_DIR}/cli/launchers/scripts/numbers_ssh.sh
-  ${PROJECT_SOURCE_DIR}/cli/launchers/scripts/scheduler_batch.sh
-  ${PROJECT_SOURCE_DIR}/cli/launchers/scripts/scheduler_check.sh
-  ${PROJECT_SOURCE_DIR}/cli/launchers/scripts/scheduler_end.sh
-  ${PROJECT_SOURCE_DIR}/cli/launchers/scripts/scheduler_folders.sh
-  ${PROJECT_SOURCE_DIR}/cli/launchers/scripts/scheduler_submit.sh
-  ${PROJECT_SOURCE_DIR}/cli/launchers/scripts/slurm.sh
-  ${PROJECT_SOURCE_DIR}/cli/launchers/scripts/slurm_end_steps.sh
-  ${PROJECT_SOURCE_DIR}/cli/launchers/scripts/slurm_steps_probe.sh
+  ${PROJECT_SOURCE_DIR}/cli/engines/scripts/gridengine.sh
+  ${PROJECT_SOURCE_DIR}/cli/engines/scripts/launch_orted.sh
+  ${PROJECT_SOURCE_DIR}/cli/engines/scripts/mpi_check.sh
+  ${PROJECT_SOURCE_DIR}/cli/engines/scripts/mpirun.sh
+  ${PROJECT_SOURCE_DIR}/cli/engines/scripts/numbers_scheduler.sh
+  ${PROJECT_SOURCE_DIR}/cli/engines/scripts/numbers_ssh.sh
+  ${PROJECT_SOURCE_DIR}/cli/engines/scripts/scheduler_batch.sh
+  ${PROJECT_SOURCE_DIR}/cli/engines/scripts/scheduler_check.sh
+  ${PROJECT_SOURCE_DIR}/cli/engines/scripts/scheduler_end.sh
+  ${PROJECT_SOURCE_DIR}/cli/engines/scripts/scheduler_folders.sh
+  ${PROJECT_SOURCE_DIR}/cli/engines/scripts/scheduler_submit.sh
+  ${PROJECT_SOURCE_DIR}/cli/engines/scripts/slurm.sh
+  ${PROJECT_SOURCE_DIR}/cli/engines/scripts/slurm_end_steps.sh
+  ${PROJECT_SOURCE_DIR}/cli/engines/scripts/slurm_steps_probe.sh
   ${PROJECT_SOURCE_DIR}/cli/plan/scripts/container.sh
   ${PROJECT_SOURCE_DIR}/cli/plan/scripts/environment.sh
   ${PROJECT_SOURCE_DIR}/cli/plan/scripts/keep_ranks.sh
@@ -41,6 +41,12 @@ add_library(dtool_cli STATIC
   cli/copy/copy_to_hosts.cpp
   cli/copy/fetch.cpp
   cli/copy/fetch_plan.cpp
+  cli/engines/engine.cpp
+  cli/engines/gridengine.cpp
+  cli/engines/mpi.cpp
+  cli/engines/scheduler.cpp
+  cli/engines/slurm.cpp
+  cli/engines/ssh.cpp
   cli/host_options.cpp
   cli/host_output.cpp
   cli/hosts/check.cpp
@@ -54,12 +60,6 @@ add_library(dtool_cli STATIC
   cli/kill/end_run.cpp
   cli/kill/kill.cpp
   cli/large_texts.cpp
-  cli/launchers/gridengine.cpp
-  cli/launchers/launcher.cpp
-  cli/launchers/mpi.cpp
-  cli/launchers/scheduler.cpp
-  cli/launchers/slurm.cpp
-  cli/launchers/ssh.cpp
   cli/logs/attach.cpp
   cli/logs/follow.cpp
   cli/logs/log_lines.cpp

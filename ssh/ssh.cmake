@@ -7,6 +7,7 @@ add_library(dtool_ssh STATIC
   ssh/config/config_block.cpp
   ssh/config/config_keyword.cpp
   ssh/config/hostfile.cpp
+  ssh/connect_options.cpp
   ssh/fanout/fleet.cpp
   ssh/fanout/host_key_scan.cpp
   ssh/fanout/host_program.cpp
@@ -27,11 +28,11 @@ add_library(dtool_ssh STATIC
   ssh/keys/known_hosts.cpp
   ssh/machine/encodings.cpp
   ssh/machine/fd_bytes.cpp
+  ssh/machine/files.cpp
   ssh/machine/interrupts.cpp
   ssh/machine/owned_fd.cpp
   ssh/machine/process.cpp
   ssh/machine/reactor.cpp
-  ssh/machine/files.cpp
   ssh/machine/run_to_end.cpp
   ssh/machine/shell_words.cpp
   ssh/printable.cpp
@@ -53,7 +54,6 @@ add_library(dtool_ssh STATIC
   ssh/session/host_key.cpp
   ssh/session/session.cpp
   ssh/session/ssh_connection.cpp
-  ssh/connect_options.cpp
   ssh/trace.cpp)
 dtool_join_sources(dtool_ssh 12)
 target_include_directories(dtool_ssh PUBLIC ${PROJECT_BINARY_DIR}/generated)

@@ -11,6 +11,9 @@ if(DTOOL_TESTS)
     tests/unit/cli/command_line_test.cpp
     tests/unit/cli/copy/data_test.cpp
     tests/unit/cli/copy/fetch_plan_test.cpp
+    tests/unit/cli/engines/mpi_test.cpp
+    tests/unit/cli/engines/scheduler_text_test.cpp
+    tests/unit/cli/engines/slurm_text_test.cpp
     tests/unit/cli/failures_test.cpp
     tests/unit/cli/flag_values_test.cpp
     tests/unit/cli/host_options_test.cpp
@@ -19,9 +22,6 @@ if(DTOOL_TESTS)
     tests/unit/cli/hosts/listener_trial_test.cpp
     tests/unit/cli/kill/end_run_test.cpp
     tests/unit/cli/kill/kill_test.cpp
-    tests/unit/cli/launchers/mpi_test.cpp
-    tests/unit/cli/launchers/scheduler_text_test.cpp
-    tests/unit/cli/launchers/slurm_text_test.cpp
     tests/unit/cli/logs/log_follow_test.cpp
     tests/unit/cli/logs/log_lines_test.cpp
     tests/unit/cli/logs/log_stream_test.cpp

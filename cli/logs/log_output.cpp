@@ -7,8 +7,8 @@
 #include <array>
 #include <utility>
 
+#include "cli/engines/engine.h"
 #include "cli/host_output.h"
-#include "cli/launchers/launcher.h"
 #include "cli/record/recorded.h"
 #include "ssh/host.h"
 #include "ssh/host/rank_log.h"
@@ -69,7 +69,7 @@ LogOutput::LogOutput(Console& console, const killfiles::Killfile& run, Fold fold
       fold_(fold),
       selection_(selection),
       with_json_(with_json),
-      scheduler_(launcher_title(run.launched_by)),
+      scheduler_(engine_title(run.launched_by)),
       rank_labels_(run.machines.size()),
       texts_(run.machines.size()),
       complaints_(run.machines.size()) {

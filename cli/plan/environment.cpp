@@ -39,22 +39,22 @@ Bind parse_bind(const std::string& text) {
   return bind;
 }
 
-ContainerEngine engine_named(const std::string& name) {
-  if (name == "podman") return ContainerEngine::podman;
-  return name == "charliecloud" ? ContainerEngine::charliecloud : ContainerEngine::apptainer;
+ContainerRuntime runtime_named(const std::string& name) {
+  if (name == "podman") return ContainerRuntime::podman;
+  return name == "charliecloud" ? ContainerRuntime::charliecloud : ContainerRuntime::apptainer;
 }
 
 /// By what the image looks like, so that it is the same on every host: *.sif is Apptainer's, other
 /// paths are folders or SquashFS files of Charliecloud's, and a name is one of podman's.
-ContainerEngine engine_for(const std::string& image) {
-  if (image.ends_with(".sif")) return ContainerEngine::apptainer;
+ContainerRuntime runtime_for(const std::string& image) {
+  if (image.ends_with(".sif")) return ContainerRuntime::apptainer;
   const bool is_path = ssh::is_anchored(image) || image.starts_with("./") ||
                        image.starts_with("../") || image.ends_with(".sqfs") ||
                        image.ends_with(".squashfs");
-  return is_path ? ContainerEngine::charliecloud : ContainerEngine::podman;
+  return is_path ? ContainerRuntime::charliecloud : ContainerRuntime::podman;
 }
 
-Container make_container(const std::string& image, const std::string& engine,
+Container make_container(const std::string& image, const std::string& runtime,
                          const std::vector<std::string>& binds) {
   if (image.find("://") != image.npos) {
     throw UsageError(
@@ -64,7 +64,7 @@ Container make_container(const std::string& image, const std::string& engine,
                     image));
   }
   Container container;
-  container.engine = engine.empty() ? engine_for(image) : engine_named(engine);
+  container.runtime = runtime.empty() ? runtime_for(image) : runtime_named(runtime);
   container.image = image;
   for (const std::string& text : binds) container.binds.push_back(parse_bind(text));
   return container;
@@ -80,7 +80,7 @@ bool is_sent(std::string path, const std::string& code_folder) {
 }
 
 bool has_sent_image(const std::optional<Container>& container, const std::string& code_folder) {
-  return container && container->engine != ContainerEngine::podman &&
+  return container && container->runtime != ContainerRuntime::podman &&
          is_sent(container->image, code_folder);
 }
 
@@ -125,13 +125,13 @@ void check_torchrun(const Environment& environment, const std::vector<std::strin
                    "dtool run --torchrun -- train.py --lr 0.1");
 }
 
-const char* name_of(ContainerEngine engine) {
-  switch (engine) {
-    case ContainerEngine::apptainer:
+const char* name_of(ContainerRuntime runtime) {
+  switch (runtime) {
+    case ContainerRuntime::apptainer:
       return "apptainer";
-    case ContainerEngine::podman:
+    case ContainerRuntime::podman:
       return "podman";
-    case ContainerEngine::charliecloud:
+    case ContainerRuntime::charliecloud:
       return "charliecloud";
   }
   return "";
@@ -179,7 +179,7 @@ std::string environment_script(const Environment& environment,
   std::vector<std::string> binds;
   std::string image = "''";
   if (container) {
-    const bool is_name = container->engine == ContainerEngine::podman;
+    const bool is_name = container->runtime == ContainerRuntime::podman;
     image = is_name ? ssh::quote(container->image) : ssh::quote_path(container->image);
     for (const Bind& bind : container->binds) {
       binds.push_back(ssh::quote_path(bind.source));
@@ -190,7 +190,7 @@ std::string environment_script(const Environment& environment,
   std::string text = fmt::format("modules=({})\nactivate={}\n", ssh::quote_all(environment.modules),
                                  activate.empty() ? "''" : ssh::quote_path(activate));
   text += fmt::format("engine={}\nimage={}\ntorchrun={}\n",
-                      container ? name_of(container->engine) : "''", image,
+                      container ? name_of(container->runtime) : "''", image,
                       environment.torchrun == Torchrun::yes ? "yes" : "no");
   text += array_of("binds", binds) + array_of("exported", exported);
   text.append(scripts::kSoftware);
@@ -207,7 +207,7 @@ nlohmann::json to_json(const Environment& environment) {
   if (environment.torchrun == Torchrun::yes) json["torchrun"] = true;
   if (!environment.container) return json;
   json["container"] = environment.container->image;
-  json["container_engine"] = name_of(environment.container->engine);
+  json["container_engine"] = name_of(environment.container->runtime);
   json["bind"] = nlohmann::json::array();
   for (const Bind& bind : environment.container->binds)
     json["bind"].push_back(bind.source + ":" + bind.target);
@@ -224,7 +224,7 @@ std::vector<std::pair<std::string, std::string>> rows_of(const Environment& envi
   if (environment.container) {
     const Container& container = *environment.container;
     rows.emplace_back("container",
-                      fmt::format("{} ({})", container.image, name_of(container.engine)));
+                      fmt::format("{} ({})", container.image, name_of(container.runtime)));
     for (const Bind& bind : container.binds)
       rows.emplace_back("binds", bind.source == bind.target
                                      ? bind.source

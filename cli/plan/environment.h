@@ -15,7 +15,7 @@ namespace dtool::cli {
 
 class Options;
 
-enum class ContainerEngine { apptainer, podman, charliecloud };
+enum class ContainerRuntime { apptainer, podman, charliecloud };
 enum class Torchrun { no, yes };
 
 /// A file or folder of the host that the container sees, absolute or from `~/`.
@@ -25,7 +25,7 @@ struct Bind {
 };
 
 struct Container {
-  ContainerEngine engine = ContainerEngine::apptainer;
+  ContainerRuntime runtime = ContainerRuntime::apptainer;
   std::string image;        ///< podman: its name; else a path, from the code folder if relative
   std::vector<Bind> binds;  ///< the binds in addition to the run's own folders
 };
@@ -57,7 +57,7 @@ Environment make_environment(const EnvironmentFlags& flags, const Settings& sett
 void check_torchrun(const Environment& environment, const std::vector<std::string>& program);
 
 /// `apptainer`, `podman` or `charliecloud`.
-const char* name_of(ContainerEngine engine);
+const char* name_of(ContainerRuntime runtime);
 
 /// Removes parts that will be sent with the code, and so need not be on the hosts yet: paths to
 /// what is in the current folder, relative ones and those below the code's folder on the hosts.

@@ -19,8 +19,8 @@ namespace dtool::cli {
 
 namespace {
 
-/// Names of launchers that dtool has in another place.
-std::string must_be_launcher(const std::string& name) {
+/// Names of engines that dtool has in another place.
+std::string must_be_engine(const std::string& name) {
   if (name == "torchrun")
     return "torchrun goes by a flag of its own: dtool run --torchrun -- train.py";
   if (name == "mpirun" || name == "openmpi") return "mpirun's name is mpi";
@@ -29,12 +29,12 @@ std::string must_be_launcher(const std::string& name) {
 }
 
 /// Those of both commands. `code_path`: what that flag is about.
-void add_shared_flags(Options& command, RunFlags& flags, const std::vector<std::string>& launchers,
+void add_shared_flags(Options& command, RunFlags& flags, const std::vector<std::string>& engines,
                       const std::string& code_path) {
-  command.add_option("--launcher", flags.launcher, "what starts the processes (ssh)")
-      .type_name(fmt::format("{}", fmt::join(launchers, "|")))
-      .check(must_be_launcher)
-      .one_of(launchers);
+  command.add_option("--launcher", flags.engine, "what starts the processes (ssh)")
+      .type_name(fmt::format("{}", fmt::join(engines, "|")))
+      .check(must_be_engine)
+      .one_of(engines);
   command.add_option("--distributed_ip_and_port", flags.listener,
                      "where rank 0 listens: IP:PORT of the first host, or auto (auto)");
   command
@@ -128,7 +128,7 @@ void add_shared_flags(Options& command, RunFlags& flags, const std::vector<std::
 
 }  // namespace
 
-void add_run_flags(Options& command, RunFlags& flags, const std::vector<std::string>& launchers) {
+void add_run_flags(Options& command, RunFlags& flags, const std::vector<std::string>& engines) {
   command.add_option("EXPERIMENT", flags.experiment,
                      "a TOML file, or the name of an experiment that comes with dtool");
   command.footer(
@@ -152,7 +152,7 @@ void add_run_flags(Options& command, RunFlags& flags, const std::vector<std::str
       .add_flag("--broadcast_outputs", flags.broadcast_outputs,
                 "with --resume, each machine goes on with the outputs of machine 0")
       .needs(resume);
-  add_shared_flags(command, flags, launchers,
+  add_shared_flags(command, flags, engines,
                    "where the current folder goes on the hosts (the same path below the home "
                    "folder, else ~/NAME)");
   command.add_option("--exclude", flags.excludes, "files not to send; repeatable")
@@ -181,7 +181,7 @@ void add_run_flags(Options& command, RunFlags& flags, const std::vector<std::str
       .excludes(own_tree);
 }
 
-void add_rerun_flags(Options& command, RunFlags& flags, const std::vector<std::string>& launchers) {
+void add_rerun_flags(Options& command, RunFlags& flags, const std::vector<std::string>& engines) {
   command.add_option("RUN", flags.rerun, "the run to repeat: its id, or the beginning of one")
       .required()
       .check(must_not_be_empty);
@@ -189,7 +189,7 @@ void add_rerun_flags(Options& command, RunFlags& flags, const std::vector<std::s
       "The run that is started has the same code, settings, seed and hosts, and outputs of its "
       "own. What is given here is used instead. The folder that the code came from is not needed.");
   add_host_options(command, flags.hosts);
-  add_shared_flags(command, flags, launchers,
+  add_shared_flags(command, flags, engines,
                    "the code folder on the hosts, with the outputs and the files that were not "
                    "sent (as it was)");
   command.find("--seed")->description("another random seed (the earlier run's)");
@@ -273,9 +273,9 @@ void take_program_flags(const ProgramFlags& flags, RunPlan& plan) {
     plan.on_failure = OnFailure::leave;
   }
   if (!flags.ends_with) return;
-  if (plan.launcher != "ssh")
+  if (plan.engine != "ssh")
     throw UsageError(
-        fmt::format("--ends_with goes with --launcher ssh, and this run uses {}", plan.launcher));
+        fmt::format("--ends_with goes with --launcher ssh, and this run uses {}", plan.engine));
   if (plan.on_failure == OnFailure::leave)
     throw UsageError(
         "--ends_with ends the other machines' programs, and --independent and "

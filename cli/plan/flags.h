@@ -36,7 +36,7 @@ struct ProgramFlags {
 
 void add_program_flags(Options& command, ProgramFlags& flags);
 
-/// Takes them into a plan that has its launcher, machines, program and environment. Throws
+/// Takes them into a plan that has its engine, machines, program and environment. Throws
 /// UsageError if they do not fit these, or each other.
 void take_program_flags(const ProgramFlags& flags, RunPlan& plan);
 
@@ -57,7 +57,7 @@ inline const char* verb_of(Start start) {
 /// The flags as typed; empty if not given.
 struct RunFlags {
   HostOptions hosts;
-  std::string launcher;
+  std::string engine;
   std::string experiment;
   std::string resume;  ///< the id of a run, or its beginning
   std::string rerun;   ///< the id of a run, or its beginning
@@ -97,12 +97,12 @@ struct RunFlags {
   bool dry_run = false;
 };
 
-/// Adds them to `dtool run`, with its EXPERIMENT. `launchers`: the names that --launcher takes.
-void add_run_flags(Options& command, RunFlags& flags, const std::vector<std::string>& launchers);
+/// Adds them to `dtool run`, with its EXPERIMENT. `engines`: the names that --launcher takes.
+void add_run_flags(Options& command, RunFlags& flags, const std::vector<std::string>& engines);
 
 /// Adds to `dtool rerun` its RUN and the flags that it shares with `dtool run`: all but those about
 /// what runs, and about sending the current folder.
-void add_rerun_flags(Options& command, RunFlags& flags, const std::vector<std::string>& launchers);
+void add_rerun_flags(Options& command, RunFlags& flags, const std::vector<std::string>& engines);
 
 /// Fills flags that were not given from the settings, else with the defaults.
 void apply_settings(const Settings& settings, RunFlags& flags);

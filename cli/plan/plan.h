@@ -18,7 +18,7 @@
 
 namespace dtool::cli {
 
-/// What leads a machine's processes: a screen session of dtool's, or a tool of the launcher.
+/// What leads a machine's processes: a screen session of dtool's, or a tool of the engine.
 enum class Leader { screen, other };
 
 /// One machine's part. Paths are on the host, absolute or from `~/`.
@@ -38,7 +38,7 @@ struct MachinePlan {
   std::string part;
   /// The identity of the host, if its session will run there.
   killfiles::HostIdentity identity = {};
-  ssh::Host peer;  ///< the host's name for machine 0's own ssh, if a launcher uses that
+  ssh::Host peer;  ///< the host's name for machine 0's own ssh, if an engine uses that
 };
 
 /// What happens to the other machines' processes when those of one machine fail.
@@ -50,7 +50,7 @@ struct RunPlan {
                                    ///< to the first one's folder
   std::string rerun_of;            ///< the run that it repeats; or empty
   std::string what;                ///< name of the experiment or program
-  std::string launcher;            ///< its name
+  std::string engine;              ///< its name
   std::uint64_t seed = 0;
   std::string listener;  ///< machine 0's address for the others; empty: known once it runs
   std::uint16_t port = 0;

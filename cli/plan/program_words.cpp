@@ -213,7 +213,7 @@ std::vector<std::string> notes_on_words(const RunPlan& plan, const RunFlags& fla
     notes.push_back(
         fmt::format("{} in the program's words stays as it is; --fill replaces it", *placeholder));
   const auto script = script_of(plan.program);
-  if (plan.launcher == "ssh" && script && imports_mpi(*script) &&
+  if (plan.engine == "ssh" && script && imports_mpi(*script) &&
       (plan.machines.size() > 1 || (flags.nproc_per_node != "auto" && flags.nproc_per_node != "1")))
     notes.push_back(
         fmt::format("{} imports mpi4py, and --launcher ssh starts programs of one MPI rank each; "

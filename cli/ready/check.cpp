@@ -29,7 +29,7 @@ namespace {
 /// Bash that readies the environment and asks what the launcher wants to know; empty if there is
 /// nothing of either. It answers in lines of its own, whatever what it sources prints.
 std::string ready_script(const Needs& needs, std::size_t host) {
-  const std::string asked = host < needs.launcher_checks.size() ? needs.launcher_checks[host] : "";
+  const std::string asked = host < needs.engine_checks.size() ? needs.engine_checks[host] : "";
   const Environment& environment = needs.environment;
   const bool is_bare =
       environment.modules.empty() && environment.activate.empty() && !environment.container;

@@ -49,7 +49,7 @@ struct Needs {
   Survey survey = Survey::no;
   /// What the launcher checks on each host: bash that reports a lack with `lack_of ERROR HINT`
   /// (cli/plan/scripts/ready.sh); empty: nothing.
-  std::vector<std::string> launcher_checks;
+  std::vector<std::string> engine_checks;
 };
 
 /// Something that a host lacks.

@@ -87,8 +87,8 @@ void refuse_other_environments(PendingRun& run) {
 }  // namespace
 
 void make_plan(PendingRun& run, const Invocation& invocation, const Targets& targets) {
-  run.plan.launcher = run.launcher->name();
-  run.launcher->place(run.flags, targets, run.plan);
+  run.plan.engine = run.engine->name();
+  run.engine->place(run.flags, targets, run.plan);
   take_program(run, invocation);
   if (run.flags.nproc_per_node != "auto") parse_processes(run.flags.nproc_per_node);
   run.plan.run_id = make_run_id(
@@ -149,7 +149,7 @@ void require_program(const PendingRun& run, const Targets& targets) {
   const Environment& environment = run.plan.environment;
   const bool is_plain = environment.modules.empty() && environment.activate.empty() &&
                         !environment.container && environment.torchrun == Torchrun::no &&
-                        run.plan.launcher == "ssh" && run.flags.code_path.empty();
+                        run.plan.engine == "ssh" && run.flags.code_path.empty();
   if (run.plan.program.empty() || !is_plain ||
       !std::ranges::all_of(targets.hosts, &ssh::Host::is_local))
     return;

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "cli/action.h"
+#include "cli/engines/engine.h"
 #include "cli/host_options.h"
-#include "cli/launchers/launcher.h"
 #include "cli/plan/flags.h"
 #include "cli/plan/plan.h"
 #include "cli/ready/python_packages.h"
@@ -25,7 +25,7 @@ namespace dtool::cli {
 struct PendingRun {
   Start start = Start::anew;
   RunFlags flags;
-  const Launcher* launcher = nullptr;       ///< known after the flags
+  const Engine* engine = nullptr;           ///< known after the flags
   std::optional<EarlierRun> earlier;        ///< the run that it goes on from or repeats
   bool keeps_code = false;                  ///< the earlier run's code is sent, as it was then
   std::optional<EarlierCode> earlier_code;  ///< the code that is sent then

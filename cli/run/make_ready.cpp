@@ -89,7 +89,7 @@ Needs needs_of(const PendingRun& run, const Targets& targets) {
   needs.port = run.plan.port;
   needs.peer = peer_of(targets);
   needs.machines = static_cast<int>(run.plan.machines.size());
-  run.launcher->add_needs(run.plan, needs);
+  run.engine->add_needs(run.plan, needs);
   return needs;
 }
 
@@ -357,7 +357,7 @@ bool send_code(PendingRun& run, RunReport& report, Console& console, ssh::Remote
   note_other_runs(hosts.checked, run.plan.run_id, console);
   note_left_out(hosts.checked, console);
   note_log_in_shell(run.plan, console);
-  if (!run.launcher->complete(console, run.flags, targets, hosts.checked, run.plan)) return false;
+  if (!run.engine->complete(console, run.flags, targets, hosts.checked, run.plan)) return false;
   take_identities(hosts.checked, run.plan);
   record_plan(run.plan, hosts.checked, run.record);
   if (const tree_sync::Listing* listing = push ? push->steps().listing() : nullptr) {
@@ -407,7 +407,7 @@ void record_plan(const RunPlan& plan, const std::vector<Checked>& checked, RunRe
   record.chain = plan.chain;
   record.rerun_of = plan.rerun_of;
   record.what = plan.what;
-  record.engine = plan.launcher;
+  record.engine = plan.engine;
   record.experiment = plan.experiment_toml;
   record.program = plan.program;
   record.seed = plan.seed;

@@ -15,8 +15,7 @@
 namespace dtool::cli {
 namespace {
 
-nlohmann::json plan_as_json(const RunPlan& plan, const Launcher& launcher,
-                            const OpenQuestions& open) {
+nlohmann::json plan_as_json(const RunPlan& plan, const Engine& engine, const OpenQuestions& open) {
   nlohmann::json machines = nlohmann::json::array();
   for (const MachinePlan& machine : plan.machines) {
     machines.push_back({{"id", machine.id},
@@ -26,18 +25,18 @@ nlohmann::json plan_as_json(const RunPlan& plan, const Launcher& launcher,
                         {"output_folder", output_folder(plan, machine)}});
   }
   nlohmann::json scripts = nlohmann::json::array();
-  for (const HostJob& each : launcher.jobs(plan)) scripts.push_back(each.job.script);
+  for (const HostJob& each : engine.jobs(plan)) scripts.push_back(each.job.script);
   nlohmann::json document = {{"run_id", plan.run_id},
                              {"chain", plan.chain},
                              {"rerun_of", plan.rerun_of},
-                             {"launcher", plan.launcher},
+                             {"launcher", plan.engine},
                              {"seed", plan.seed},
                              {"environment", to_json(plan.environment)},
                              {"distributed_ip_and_port", open.listener},
                              {"sends_code", !open.code.empty()},
                              {"machines", machines},
                              {"scripts", scripts}};
-  for (const auto& [title, text] : launcher.texts(plan)) document["texts"][title] = text;
+  for (const auto& [title, text] : engine.texts(plan)) document["texts"][title] = text;
   return document;
 }
 
@@ -73,7 +72,7 @@ nlohmann::json describe_run(const RunPlan& plan, const killfiles::Killfile& kill
           {"killfile", killfiles::path_of(killfile_folder(), killfile.run_id).string()},
           {"chain", plan.chain},
           {"rerun_of", plan.rerun_of},
-          {"launcher", plan.launcher},
+          {"launcher", plan.engine},
           {"job", killfile.job},
           {"seed", plan.seed},
           {"environment", to_json(plan.environment)},
@@ -87,10 +86,10 @@ nlohmann::json describe_run(const RunPlan& plan, const killfiles::Killfile& kill
 
 }  // namespace
 
-void show_plan(Console& console, const RunPlan& plan, const Launcher& launcher,
+void show_plan(Console& console, const RunPlan& plan, const Engine& engine,
                const OpenQuestions& open) {
   if (console.json()) {
-    console.document(plan_as_json(plan, launcher, open));
+    console.document(plan_as_json(plan, engine, open));
     return;
   }
   const bool is_trainer = plan.program.empty();
@@ -104,7 +103,7 @@ void show_plan(Console& console, const RunPlan& plan, const Launcher& launcher,
   if (!plan.chain.empty()) row("resumes", plan.chain.back());
   if (!plan.rerun_of.empty()) row("repeats", plan.rerun_of);
   row("seed", std::to_string(plan.seed));
-  row("listener", open.listener == "auto" ? launcher.usual_listener() : open.listener);
+  row("listener", open.listener == "auto" ? engine.usual_listener() : open.listener);
   row("processes", processes_of(plan, open));
   if (!open.code.empty()) row("sends", open.code);
   for (const auto& [name, value] : rows_of(plan.environment)) row(name, value);
@@ -115,7 +114,7 @@ void show_plan(Console& console, const RunPlan& plan, const Launcher& launcher,
         fmt::format("{}: code in {}, output in {}", ssh::to_string(machine.host),
                     machine.code_folder, output_folder(plan, machine)));
   }
-  for (const auto& [title, text] : launcher.texts(plan))
+  for (const auto& [title, text] : engine.texts(plan))
     console.say("\n" + console.styled(Style::bold, title) + "\n" + text);
 }
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cli/console.h"
-#include "cli/launchers/launcher.h"
+#include "cli/engines/engine.h"
 #include "cli/plan/plan.h"
 #include "killfiles/killfile.h"
 #include "ssh/remote.h"
@@ -24,7 +24,7 @@ struct OpenQuestions {
 };
 
 /// For --dry_run: shows what would run where.
-void show_plan(Console& console, const RunPlan& plan, const Launcher& launcher,
+void show_plan(Console& console, const RunPlan& plan, const Engine& engine,
                const OpenQuestions& open);
 
 /// Reports on a run from the first check of the hosts to its end: failures as they come, and with

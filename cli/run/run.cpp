@@ -12,7 +12,7 @@
 
 #include "cli/action.h"
 #include "cli/copy/copy_to_hosts.h"
-#include "cli/launchers/launcher.h"
+#include "cli/engines/engine.h"
 #include "cli/plan/code_tree.h"
 #include "cli/plan/plan.h"
 #include "cli/plan/program_words.h"
@@ -29,11 +29,11 @@
 namespace dtool::cli {
 namespace {
 
-/// A word of each launcher, with `between` in between.
-std::string joined(const std::vector<const Launcher*>& launchers,
-                   std::string_view (Launcher::*word)() const, std::string_view between) {
+/// A word of each engine, with `between` in between.
+std::string joined(const std::vector<const Engine*>& engines,
+                   std::string_view (Engine::*word)() const, std::string_view between) {
   std::vector<std::string_view> words;
-  for (const Launcher* launcher : launchers) words.push_back((launcher->*word)());
+  for (const Engine* engine : engines) words.push_back((engine->*word)());
   return fmt::format("{}", fmt::join(words, between));
 }
 
@@ -53,31 +53,31 @@ class RunAction : public Action {
   bool bring(EarlierOutputs& outputs, ssh::Remote& remote, RunReport& report, Console& console,
              const std::vector<std::string>& command_line);
 
-  std::vector<std::unique_ptr<Launcher>> launchers_ = make_launchers();
-  /// The options that only some launchers have, with those launchers.
-  std::map<Option, std::vector<const Launcher*>> own_options_;
+  std::vector<std::unique_ptr<Engine>> engines_ = make_engines();
+  /// The options that only some engines have, with those engines.
+  std::map<Option, std::vector<const Engine*>> own_options_;
   std::optional<Options> command_;
   PendingRun run_;
 };
 
 void RunAction::add_options(Options& command) {
   command_.emplace(command);
-  run_.start == Start::rerun ? add_rerun_flags(command, run_.flags, launcher_names())
-                             : add_run_flags(command, run_.flags, launcher_names());
-  for (const auto& launcher : launchers_) {
-    for (const Option option : launcher->add_options(command))
-      own_options_[option].push_back(launcher.get());
+  run_.start == Start::rerun ? add_rerun_flags(command, run_.flags, engine_names())
+                             : add_run_flags(command, run_.flags, engine_names());
+  for (const auto& engine : engines_) {
+    for (const Option option : engine->add_options(command))
+      own_options_[option].push_back(engine.get());
   }
   for (const auto& [option, takers] : own_options_)
-    option.group(joined(takers, &Launcher::title, " and "));
+    option.group(joined(takers, &Engine::title, " and "));
 }
 
 void RunAction::refuse_others_flags() const {
   for (const auto& [option, takers] : own_options_) {
-    if (option.is_given() && !std::ranges::count(takers, run_.launcher))
+    if (option.is_given() && !std::ranges::count(takers, run_.engine))
       throw UsageError(fmt::format("{} goes with --launcher {}, and this run uses {}",
-                                   option.name(), joined(takers, &Launcher::name, " or "),
-                                   run_.launcher->name()));
+                                   option.name(), joined(takers, &Engine::name, " or "),
+                                   run_.engine->name()));
   }
 }
 
@@ -91,7 +91,7 @@ Follow RunAction::follow(const Console& console, const Settings& settings) const
                                           [](const auto& each) { return each.host.is_local; })
                    : !run_.flags.hosts.runs_on.empty() || !run_.flags.hosts.hostfile.empty() ||
                          settings.runs_on;
-  const bool is_here = run_.plan.launcher == "ssh" && !names_hosts;
+  const bool is_here = run_.plan.engine == "ssh" && !names_hosts;
   const bool is_seen = console.is_terminal(To::out) && !console.json() && !console.quiet();
   return run_.plan.program.empty() && is_here && is_seen ? Follow::unasked : Follow::no;
 }
@@ -160,9 +160,9 @@ int RunAction::run(Invocation& invocation) {
   Console& console = invocation.console;
   take_up_earlier(run_, *command_, invocation);
   apply_settings(invocation.settings.all(), run_.flags);
-  run_.launcher = &choose_launcher(launchers_, run_.flags);
+  run_.engine = &choose_engine(engines_, run_.flags);
   refuse_others_flags();
-  Targets targets = run_.launcher->reach(run_.flags, invocation.settings.all());
+  Targets targets = run_.engine->reach(run_.flags, invocation.settings.all());
   if (run_.earlier) run_.earlier->keep_processes(targets);
   find_files(run_);
   make_plan(run_, invocation, targets);
@@ -179,7 +179,7 @@ int RunAction::run(Invocation& invocation) {
     shown.variables = without_values(run_.plan.variables);
     const std::string code = run_.keeps_code ? "the code of " + run_.earlier->record().run_id
                                              : current_folder().string();
-    show_plan(console, shown, *run_.launcher,
+    show_plan(console, shown, *run_.engine,
               {run_.flags.listener, run_.flags.nproc_per_node, run_.wants_sync() ? code : ""});
     return kAllWell;
   }
@@ -216,7 +216,7 @@ int RunAction::run(Invocation& invocation) {
   if (!killfile) return report.end(kNotDone);
   if (outputs && !bring(*outputs, *remote, report, console, command_line))
     return report.end(remote->interrupted() || outputs->interrupted() ? kInterrupted : kNotDone);
-  return start_run(console, *remote, *run_.launcher, run_.plan, *killfile, targets.connect,
+  return start_run(console, *remote, *run_.engine, run_.plan, *killfile, targets.connect,
                    follow(console, invocation.settings.all()), record_for_hosts(), report);
 }
 

@@ -136,7 +136,7 @@ killfiles::Killfile write_killfile(const RunPlan& plan,
   killfile.code_path = plan.machines.front().code_folder;
   killfile.on_failure = plan.on_failure == OnFailure::stop ? "stop" : "leave";
   killfile.max_restarts = plan.max_restarts;
-  killfile.launched_by = plan.launcher;
+  killfile.launched_by = plan.engine;
   killfile.coordinator = coordinator_of(plan);
   write_connection(connect, killfile);
   for (const MachinePlan& machine : plan.machines) {
@@ -149,10 +149,10 @@ killfiles::Killfile write_killfile(const RunPlan& plan,
   return killfile;
 }
 
-int start_run(Console& console, ssh::Remote& remote, const Launcher& launcher, const RunPlan& plan,
+int start_run(Console& console, ssh::Remote& remote, const Engine& engine, const RunPlan& plan,
               killfiles::Killfile killfile, const ssh::ConnectOptions& connect, Follow follow,
               const std::string& record, RunReport& report) {
-  std::vector<HostJob> jobs = launcher.jobs(plan);
+  std::vector<HostJob> jobs = engine.jobs(plan);
   assert(killfile.run_id == plan.run_id && std::ranges::all_of(jobs, [&](const HostJob& each) {
            return is_recorded(each.job, killfile);
          }));
@@ -168,7 +168,7 @@ int start_run(Console& console, ssh::Remote& remote, const Launcher& launcher, c
   if (!report.all_well(results, "starting the run"))
     return report.end(give_up(console, remote, results, killfile, report));
   console.note(fmt::format("{}: {}", console.styled_error(Style::bold, killfile.run_id),
-                           launcher.started(plan, killfile)));
+                           engine.started(plan, killfile)));
   int exit_code = kAllWell;
   if (follow != Follow::no) {
     if (follow == Follow::unasked) console.note("Ctrl-C ends this view of it; the run goes on");

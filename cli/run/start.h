@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/console.h"
-#include "cli/launchers/launcher.h"
+#include "cli/engines/engine.h"
 #include "cli/plan/plan.h"
 #include "cli/run/report.h"
 #include "killfiles/killfile.h"
@@ -24,9 +24,9 @@ killfiles::Killfile write_killfile(const RunPlan& plan,
                                    const std::vector<std::string>& command_line,
                                    const ssh::ConnectOptions& connect);
 
-/// Starts the launcher's jobs; if one does not start, ends the others again. Returns the exit code:
+/// Starts the engine's jobs; if one does not start, ends the others again. Returns the exit code:
 /// that of the whole run if it is followed.
-int start_run(Console& console, ssh::Remote& remote, const Launcher& launcher, const RunPlan& plan,
+int start_run(Console& console, ssh::Remote& remote, const Engine& engine, const RunPlan& plan,
               killfiles::Killfile killfile, const ssh::ConnectOptions& connect, Follow follow,
               const std::string& record, RunReport& report);
 

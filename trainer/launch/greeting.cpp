@@ -211,7 +211,7 @@ Call call_at(const Endpoint& endpoint, std::string_view door, std::string_view w
 }
 
 // Uses libcrypto's HMAC. dtool writes the file into the state folder of each machine
-// (cli/launchers).
+// (cli/engines).
 
 namespace {
 

@@ -69,8 +69,7 @@ LogTail read_log_tail(const std::string& path, Marks marks, std::optional<int> r
     const MarkedLine marked = marks == Marks::yes ? read_mark(whole) : MarkedLine{{}, whole};
     const std::string_view line = marked.text;
     if (marks == Marks::yes && rank && marked.rank != rank) continue;
-    if (is_blank(line) || line.starts_with(kFailurePrefix) ||
-        line.starts_with("mpirun: "))
+    if (is_blank(line) || line.starts_with(kFailurePrefix) || line.starts_with("mpirun: "))
       continue;
     if (line.starts_with(kTrainer)) {
       end.said = line.substr(kTrainer.size());

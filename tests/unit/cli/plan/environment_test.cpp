@@ -41,7 +41,7 @@ std::string usage_fault(Call&& call) {
 }
 
 std::string engine_of(const std::string& image) {
-  return name_of(with_image(image).container->engine);
+  return name_of(with_image(image).container->runtime);
 }
 
 /// A host's programs, each of which does nothing.
@@ -79,7 +79,8 @@ TEST(Environment, TheEngineIsKnownByTheImage) {
   EXPECT_EQ(engine_of("./torch"), "charliecloud");
   EXPECT_EQ(engine_of("torch.sqfs"), "charliecloud");
   EXPECT_EQ(engine_of("pytorch/pytorch:2.4.0"), "podman");
-  EXPECT_EQ(with_image("/a/folder", {}, "apptainer").container->engine, ContainerEngine::apptainer);
+  EXPECT_EQ(with_image("/a/folder", {}, "apptainer").container->runtime,
+            ContainerRuntime::apptainer);
 }
 
 TEST(Environment, WhatCannotBeIsNamed) {
@@ -120,14 +121,14 @@ TEST(Environment, WhatIsInTheCurrentFolderComesWithTheCode) {
   const std::string here = "here_" + std::to_string(::getpid());
   std::filesystem::create_directory(folder / here);
   Environment environment = with_image(here);
-  environment.container->engine = ContainerEngine::charliecloud;
+  environment.container->runtime = ContainerRuntime::charliecloud;
   for (const std::string& path : {here, "./" + here, "~/code/" + here}) {
     environment.activate = path;
     EXPECT_TRUE(has_sent(environment, "~/code"));
     EXPECT_EQ(without_sent(environment, "~/code").activate, "") << path;
     EXPECT_FALSE(without_sent(environment, "~/code").container);
   }
-  environment.container->engine = ContainerEngine::podman;
+  environment.container->runtime = ContainerRuntime::podman;
   for (const std::string& path : {here + "_not", "~/" + here, "~/other/" + here, "/" + here}) {
     environment.activate = path;
     EXPECT_FALSE(has_sent(environment, "~/code")) << path;

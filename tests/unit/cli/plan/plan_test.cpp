@@ -10,7 +10,7 @@
 #include <stdexcept>
 
 #include "cli/action.h"
-#include "cli/launchers/all.h"
+#include "cli/engines/all.h"
 #include "ssh/host/session/supervision.h"
 #include "tests/unit/syntax.h"
 #include "tests/unit/temporary_folder.h"
@@ -74,7 +74,7 @@ TEST(RunPlan, ARunThatGoesOnFromOthersHasTheFirstOnesFolderAndLogsOfItsOwn) {
 
 /// What is started for the machine over SSH.
 ssh::ScreenJob make_job(const RunPlan& plan, const MachinePlan& machine) {
-  return make_ssh_launcher()->jobs(plan)[static_cast<std::size_t>(machine.id)].job;
+  return make_ssh_engine()->jobs(plan)[static_cast<std::size_t>(machine.id)].job;
 }
 
 TEST(MakeJob, NamesSessionStateAndLogAfterRunAndMachine) {

@@ -30,7 +30,7 @@ class ProgramWords : public testing::Test {
   static RunPlan plan_of(const Words& program, int machines = 1) {
     RunPlan plan;
     plan.program = program;
-    plan.launcher = "ssh";
+    plan.engine = "ssh";
     for (int i = 0; i < machines; ++i) {
       plan.machines.emplace_back().id = i;
       plan.machines.back().host = ssh::parse_host("h" + std::to_string(i));

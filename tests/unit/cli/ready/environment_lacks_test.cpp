@@ -43,7 +43,7 @@ TEST(EnvironmentLacks, AContainerThatALoginHostCannotEnterIsNoLack) {
 TEST(EnvironmentLacks, WhatIsInTheCodeFolderComesWithTheCode) {
   Needs needs;
   needs.environment_comes_later = true;
-  needs.environment.container = Container{ContainerEngine::charliecloud, "x", {}};
+  needs.environment.container = Container{ContainerRuntime::charliecloud, "x", {}};
   for (const std::string answer : {"bad_no_file", "bad_no_image"}) {
     const std::vector<Lack> lacks = environment_lacks({{answer, "/root/code/x"}}, "", needs);
     ASSERT_EQ(lacks.size(), 1U);

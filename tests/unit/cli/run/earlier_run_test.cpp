@@ -7,7 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/action.h"
-#include "cli/launchers/launcher.h"
+#include "cli/engines/engine.h"
 #include "cli/plan/flags.h"
 #include "cli/record/record.h"
 #include "cli/record/recorded.h"
@@ -53,8 +53,8 @@ class Resumed {
   explicit Resumed(const std::vector<std::string>& words, RunRecord record = record_of_run(),
                    Start start = Start::resumed)
       : earlier(std::move(record), start) {
-    start == Start::rerun ? add_rerun_flags(options, flags, launcher_names())
-                          : add_run_flags(options, flags, launcher_names());
+    start == Start::rerun ? add_rerun_flags(options, flags, engine_names())
+                          : add_run_flags(options, flags, engine_names());
     std::vector<std::string> reversed(words.rbegin(), words.rend());
     app.parse(reversed);
     earlier.give_flags(options);
@@ -79,7 +79,7 @@ TEST(EarlierRun, GivesTheFlagsTheHostsAndTheSeedOfTheEarlierRun) {
   EXPECT_EQ(resumed.flags.seed, 18446744073709551615U);
   EXPECT_EQ(resumed.flags.listener, "h1:1234");
   EXPECT_EQ(resumed.flags.output_dir, "out");
-  EXPECT_EQ(resumed.flags.launcher, "ssh");
+  EXPECT_EQ(resumed.flags.engine, "ssh");
   EXPECT_TRUE(resumed.flags.relay);
 }
 
@@ -165,7 +165,7 @@ TEST(EarlierRun, ARerunOfSeveralSeedsHasThemUnlessOneIsGiven) {
   Options options(app);
   std::string seeds;
   RunFlags flags;
-  add_rerun_flags(options, flags, launcher_names());
+  add_rerun_flags(options, flags, engine_names());
   options.add_option("--seeds", seeds, "");
   app.parse(std::vector<std::string>{"digits_1"});
   EarlierRun(record, Start::rerun).give_flags(options);

@@ -17,7 +17,7 @@ namespace dtool::cli {
 namespace {
 
 /// Two machines, started one after the other.
-struct TwoMachines : Launcher {
+struct TwoMachines : Engine {
   std::string_view name() const override { return "two"; }
   void place(const RunFlags&, const Targets&, RunPlan&) const override {}
   bool complete(Console&, const RunFlags&, const Targets&, const std::vector<Checked>&,

@@ -7,6 +7,7 @@
 
 #include <filesystem>
 
+#include "ssh/fanout/links.h"
 #include "ssh/host_error.h"
 #include "tests/unit/run_in.h"
 #include "tests/unit/temporary_folder.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/launchers/scheduler.h"
+#include "cli/engines/scheduler.h"
 
 #include <fmt/format.h>
 
@@ -36,7 +36,7 @@ Option once(Options& command, const std::string& flag, const Declare& declare) {
 
 }  // namespace
 
-std::vector<Option> SchedulerLauncher::add_options(Options& command) {
+std::vector<Option> SchedulerEngine::add_options(Options& command) {
   JobRequest& request = *shared_;
   std::vector<Option> all;
   all.push_back(once(command, "--nodes", [&] {
@@ -74,14 +74,14 @@ std::vector<Option> SchedulerLauncher::add_options(Options& command) {
   return all;
 }
 
-JobRequest SchedulerLauncher::request() const {
+JobRequest SchedulerEngine::request() const {
   JobRequest all = *shared_;
   all.arguments = arguments_;
   return all;
 }
 
-MachinePlan SchedulerLauncher::machine_of(const Targets& targets, int id, int first_rank,
-                                          int processes) {
+MachinePlan SchedulerEngine::machine_of(const Targets& targets, int id, int first_rank,
+                                        int processes) {
   MachinePlan machine;
   machine.id = id;
   machine.host = targets.hosts.front();
@@ -91,7 +91,7 @@ MachinePlan SchedulerLauncher::machine_of(const Targets& targets, int id, int fi
   return machine;
 }
 
-Targets SchedulerLauncher::reach(const RunFlags& flags, const Settings& settings) const {
+Targets SchedulerEngine::reach(const RunFlags& flags, const Settings& settings) const {
   if (!flags.hosts.hostfile.empty())
     throw UsageError(fmt::format("--hostfile names machines, and {} chooses those itself", title()),
                      "--nodes says how many");
@@ -105,7 +105,7 @@ Targets SchedulerLauncher::reach(const RunFlags& flags, const Settings& settings
   return targets;
 }
 
-void SchedulerLauncher::place(const RunFlags& flags, const Targets& targets, RunPlan& plan) const {
+void SchedulerEngine::place(const RunFlags& flags, const Targets& targets, RunPlan& plan) const {
   if (flags.listener != "auto")
     throw UsageError(
         fmt::format("--distributed_ip_and_port names a machine, and {} chooses those itself",
@@ -135,7 +135,7 @@ void SchedulerLauncher::place(const RunFlags& flags, const Targets& targets, Run
 
 /// torchrun starts its node's processes itself. A trainer that writes checkpoints is told in time
 /// that the job's time is up, and the job goes back into the queue.
-JobShape SchedulerLauncher::shape_of(const RunPlan& plan) const {
+JobShape SchedulerEngine::shape_of(const RunPlan& plan) const {
   const bool is_torchrun = plan.environment.torchrun == Torchrun::yes;
   const int processes = plan.machines.front().processes;
   return {plan.run_id,
@@ -148,7 +148,7 @@ JobShape SchedulerLauncher::shape_of(const RunPlan& plan) const {
 
 /// The variables for the job's script and its processes' scripts: the job's nodes, and the parts of
 /// the run, which are the members of its array, with their seeds.
-std::string SchedulerLauncher::arrays(const RunPlan& plan) const {
+std::string SchedulerEngine::arrays(const RunPlan& plan) const {
   std::vector<std::string> parts;
   std::vector<std::string> seeds;
   const std::vector<std::uint64_t> each_seed = parse_seeds(shared_->seeds);
@@ -164,12 +164,12 @@ std::string SchedulerLauncher::arrays(const RunPlan& plan) const {
 }
 
 /// The scheduler's functions, and the variables that they read.
-std::string SchedulerLauncher::own_text(const RunPlan& plan) const {
+std::string SchedulerEngine::own_text(const RunPlan& plan) const {
   std::string text = variables(shape_of(plan), request());
   return text.append(functions());
 }
 
-std::string SchedulerLauncher::batch(const RunPlan& plan) const {
+std::string SchedulerEngine::batch(const RunPlan& plan) const {
   const JobShape shape = shape_of(plan);
   const bool is_even =
       shape.tasks != shape.processes || std::ranges::all_of(plan.machines, [&](const auto& each) {
@@ -191,7 +191,7 @@ std::string SchedulerLauncher::batch(const RunPlan& plan) const {
   return text.append(scripts::kScheduler_batch);
 }
 
-std::string SchedulerLauncher::rank(const RunPlan& plan) const {
+std::string SchedulerEngine::rank(const RunPlan& plan) const {
   std::string text = script_variables(plan, plan.machines.front()) + arrays(plan) + own_text(plan);
   return text.append(scripts::kNumbers_scheduler)
       .append(scripts::kEnvironment)
@@ -199,7 +199,7 @@ std::string SchedulerLauncher::rank(const RunPlan& plan) const {
 }
 
 /// The shell text that makes the machines' folders.
-std::string SchedulerLauncher::folders(const RunPlan& plan) const {
+std::string SchedulerEngine::folders(const RunPlan& plan) const {
   std::string states;
   std::string logs;
   for (const MachinePlan& machine : plan.machines) {
@@ -210,27 +210,26 @@ std::string SchedulerLauncher::folders(const RunPlan& plan) const {
   return fmt::format("states=({})\nlogs=({})\n{}", states, logs, scripts::kScheduler_folders);
 }
 
-void SchedulerLauncher::add_needs(const RunPlan& plan, Needs& needs) const {
+void SchedulerEngine::add_needs(const RunPlan& plan, Needs& needs) const {
   const bool is_queued = plan.machines.front().leader == Leader::other;
   needs.session = !is_queued;
   needs.runs_here = false;
   std::string text = own_text(plan) + assign("batch", is_queued ? batch(plan) : "");
-  needs.launcher_checks = {text.append(scripts::kScheduler_check)};
+  needs.engine_checks = {text.append(scripts::kScheduler_check)};
 }
 
-bool SchedulerLauncher::complete(Console&, const RunFlags&, const Targets&,
-                                 const std::vector<Checked>& checked, RunPlan& plan) const {
+bool SchedulerEngine::complete(Console&, const RunFlags&, const Targets&,
+                               const std::vector<Checked>& checked, RunPlan& plan) const {
   for (MachinePlan& machine : plan.machines)
     if (plan.program.empty()) take_trainer(checked.front(), machine);
   return true;
 }
 
-std::vector<std::pair<std::string, std::string>> SchedulerLauncher::texts(
-    const RunPlan& plan) const {
+std::vector<std::pair<std::string, std::string>> SchedulerEngine::texts(const RunPlan& plan) const {
   return {{"batch script", batch(plan)}};
 }
 
-ssh::ScreenJob SchedulerLauncher::job_of(const RunPlan& plan) const {
+ssh::ScreenJob SchedulerEngine::job_of(const RunPlan& plan) const {
   ssh::ScreenJob job = name_job(plan, plan.machines.front());
   job.files = {{"batch", batch(plan)}, {"rank", rank(plan)}};
   if (plan.world_size > 1) job.files.emplace_back("token", plan.token);
@@ -240,7 +239,7 @@ ssh::ScreenJob SchedulerLauncher::job_of(const RunPlan& plan) const {
   return job;
 }
 
-std::vector<HostJob> SchedulerLauncher::jobs(const RunPlan& plan) const {
+std::vector<HostJob> SchedulerEngine::jobs(const RunPlan& plan) const {
   ssh::ScreenJob job = job_of(plan);
   const std::string own = std::string(scripts::kWords) + own_text(plan);
   job.begin += own + assign("members", std::to_string(plan.machines.size() / nodes_of(plan)));
@@ -251,15 +250,15 @@ std::vector<HostJob> SchedulerLauncher::jobs(const RunPlan& plan) const {
   return {{0, job}};
 }
 
-std::string SchedulerLauncher::what_was_started(const RunPlan& plan) const {
+std::string SchedulerEngine::what_was_started(const RunPlan& plan) const {
   return fmt::format("{}, {}, {}", counted(nodes_of(plan), "node"),
                      counted(static_cast<std::size_t>(plan.world_size), "process"),
                      shared_->seeds.empty() ? fmt::format("seed {}", plan.seed)
                                             : "for each of the seeds " + shared_->seeds);
 }
 
-std::string SchedulerLauncher::started(const RunPlan& plan,
-                                       const killfiles::Killfile& killfile) const {
+std::string SchedulerEngine::started(const RunPlan& plan,
+                                     const killfiles::Killfile& killfile) const {
   return fmt::format("given to {} on {} as job {}; {}", title(), killfile.machines.front().host,
                      killfile.job, what_was_started(plan));
 }

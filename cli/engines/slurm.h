@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/launchers/scheduler.h"
+#include "cli/engines/scheduler.h"
 
 namespace dtool::cli {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A launcher that submits a run to a cluster's scheduler. The run becomes a job, submitted on a
+// A engine that submits a run to a cluster's scheduler. The run becomes a job, submitted on a
 // login host; its script starts the processes on its nodes. Each scheduler has its own folder
 // beside this one: a class with its flags and directives, and a script with the functions that the
 // scripts in scripts/ call (gridengine/ is an example).
@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/launchers/launcher.h"
+#include "cli/engines/engine.h"
 
 namespace dtool::cli {
 
@@ -105,10 +105,10 @@ struct JobShape {
 //   cancel_jobs         cancels the jobs with the given ids
 //   describe_jobs       prints a line on what is left of the run's jobs
 //   end_rest            ends processes that the scheduler leaves; fails and prints what is left
-class SchedulerLauncher : public Launcher {
+class SchedulerEngine : public Engine {
  public:
   /// All schedulers share one `request`, since they share flags.
-  explicit SchedulerLauncher(std::shared_ptr<JobRequest> request) : shared_(std::move(request)) {}
+  explicit SchedulerEngine(std::shared_ptr<JobRequest> request) : shared_(std::move(request)) {}
 
   std::vector<Option> add_options(Options& command) override;
   Targets reach(const RunFlags& flags, const Settings& settings) const override;

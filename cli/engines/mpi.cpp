@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Open MPI's mpirun as the launcher. On machine 0 a session runs mpirun, which reaches the other
+// Open MPI's mpirun as the engine. On machine 0 a session runs mpirun, which reaches the other
 // machines by its own ssh and starts all processes, a `dtool-host rank` each
 // (ssh/host/session/rank.h); on each machine a session keeps watch over those there
 // (keep_ranks.sh), so that the run is supervised, followed and ended as one over SSH is.
@@ -10,9 +10,9 @@
 
 #include "cli/action.h"
 #include "cli/assignments.h"
+#include "cli/engines/all.h"
+#include "cli/engines/engine.h"
 #include "cli/host_output.h"
-#include "cli/launchers/all.h"
-#include "cli/launchers/launcher.h"
 #include "cli/options.h"
 #include "cli/plan/flags.h"
 #include "cli/scripts.h"
@@ -94,7 +94,7 @@ std::string slots_text(const RunPlan& plan) {
                       }));
 }
 
-class MpiLauncher : public Launcher {
+class MpiEngine : public Engine {
  public:
   std::string_view name() const override { return "mpi"; }
   std::string_view title() const override { return "mpirun"; }
@@ -130,7 +130,7 @@ class MpiLauncher : public Launcher {
   std::vector<std::string> arguments_;
 };
 
-void MpiLauncher::place(const RunFlags& flags, const Targets& targets, RunPlan& plan) const {
+void MpiEngine::place(const RunFlags& flags, const Targets& targets, RunPlan& plan) const {
   read_arguments(arguments_);
   const auto config =
       ssh::ClientConfig::read(targets.connect.config_file, targets.connect.settings);
@@ -153,7 +153,7 @@ void MpiLauncher::place(const RunFlags& flags, const Targets& targets, RunPlan& 
   }
 }
 
-void MpiLauncher::add_needs(const RunPlan& plan, Needs& needs) const {
+void MpiEngine::add_needs(const RunPlan& plan, Needs& needs) const {
   needs.is_supervised = has_coordinator(plan);
   std::vector<ssh::Host> hosts;
   for (const MachinePlan& machine : plan.machines) hosts.push_back(machine.host);
@@ -170,11 +170,11 @@ void MpiLauncher::add_needs(const RunPlan& plan, Needs& needs) const {
   for (const auto& [name, value] : plan.variables) {
     if (name.starts_with("OMPI_MCA_plm_rsh_")) text += assign(name, value);
   }
-  needs.launcher_checks = {text.append(scripts::kMpi_check)};
+  needs.engine_checks = {text.append(scripts::kMpi_check)};
 }
 
-bool MpiLauncher::complete(Console& console, const RunFlags& flags, const Targets& targets,
-                           const std::vector<Checked>& checked, RunPlan& plan) const {
+bool MpiEngine::complete(Console& console, const RunFlags& flags, const Targets& targets,
+                         const std::vector<Checked>& checked, RunPlan& plan) const {
   const auto [begin, end] = checked.front().environment.equal_range("mpi_network");
   for (auto each = begin; each != end; ++each) plan.networks.push_back(each->second);
   // Behind a jump host or a translated address, the network is not known from here.
@@ -189,7 +189,7 @@ bool MpiLauncher::complete(Console& console, const RunFlags& flags, const Target
 
 /// The slots that --np wants, from the first on. A host without a process would be no machine of
 /// the run.
-bool MpiLauncher::fill_slots(Console& console, RunPlan& plan) const {
+bool MpiEngine::fill_slots(Console& console, RunPlan& plan) const {
   if (np_ > plan.world_size) {
     console.fail(fmt::format("--np {}: the hosts have {} slots", np_, plan.world_size),
                  "more slots in the hostfile, or --nproc_per_node, make room for more processes");
@@ -210,8 +210,8 @@ bool MpiLauncher::fill_slots(Console& console, RunPlan& plan) const {
   return true;
 }
 
-/// The variables of cli/launchers/scripts/mpirun.sh, and the script.
-std::string MpiLauncher::mpirun_text(const RunPlan& plan) const {
+/// The variables of cli/engines/scripts/mpirun.sh, and the script.
+std::string MpiEngine::mpirun_text(const RunPlan& plan) const {
   return assign_array("mpi_hosts", of_each(plan, hostfile_words)) +
          assign("networks", fmt::format("{}", fmt::join(plan.networks, ","))) +
          assign_array("mpirun_arguments", read_arguments(arguments_)) +
@@ -221,14 +221,14 @@ std::string MpiLauncher::mpirun_text(const RunPlan& plan) const {
          std::string(scripts::kMpirun);
 }
 
-std::vector<std::pair<std::string, std::string>> MpiLauncher::texts(const RunPlan& plan) const {
+std::vector<std::pair<std::string, std::string>> MpiEngine::texts(const RunPlan& plan) const {
   std::string hostfile;
   for (const MachinePlan& machine : plan.machines)
     hostfile += fmt::format("{} slots={}\n", hostfile_words(machine), slots_of(plan, machine));
   return {{"hostfile for mpirun", hostfile}};
 }
 
-std::vector<HostJob> MpiLauncher::jobs(const RunPlan& plan) const {
+std::vector<HostJob> MpiEngine::jobs(const RunPlan& plan) const {
   std::vector<HostJob> jobs;
   const std::string slots = slots_text(plan);
   const std::string mpirun = mpirun_text(plan);
@@ -252,8 +252,8 @@ std::vector<HostJob> MpiLauncher::jobs(const RunPlan& plan) const {
 
 }  // namespace
 
-std::unique_ptr<Launcher> make_mpi_launcher() {
-  return std::make_unique<MpiLauncher>();
+std::unique_ptr<Engine> make_mpi_engine() {
+  return std::make_unique<MpiEngine>();
 }
 
 }  // namespace dtool::cli

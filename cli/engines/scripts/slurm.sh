@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2034,SC2154
-# What a run's scripts ask of Slurm, as cli/launchers/scheduler.h lists it. Follows words.sh.
+# What a run's scripts ask of Slurm, as cli/engines/scheduler.h lists it. Follows words.sh.
 # Numbers by the plan: nodes members.
 scheduler=Slurm package=slurm-client programs='sbatch srun squeue scontrol scancel'
 # What srun says of processes' exit codes is recorded better; what it says of nodes and of itself is not known otherwise.

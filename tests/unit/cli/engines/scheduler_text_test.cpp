@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What schedulers share of a request, as text.
-#include "cli/launchers/scheduler.h"
+#include "cli/engines/scheduler.h"
 
 #include <gtest/gtest.h>
 

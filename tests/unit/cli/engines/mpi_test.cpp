@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "cli/action.h"
-#include "cli/launchers/all.h"
+#include "cli/engines/all.h"
 #include "tests/unit/syntax.h"
 #include "tests/unit/temporary_folder.h"
 
@@ -16,14 +16,14 @@ namespace {
 using tests::syntax_fault;
 
 /// The launcher with those of its own flags.
-std::unique_ptr<Launcher> with_flags(std::vector<std::string> words) {
-  auto launcher = make_mpi_launcher();
+std::unique_ptr<Engine> with_flags(std::vector<std::string> words) {
+  auto engine = make_mpi_engine();
   CLI::App app;
   Options command(app);
-  launcher->add_options(command);
+  engine->add_options(command);
   std::ranges::reverse(words);
   app.parse(words);
-  return launcher;
+  return engine;
 }
 
 /// Hosts as named, reached with that SSH configuration alone.
@@ -36,30 +36,30 @@ Targets targets_of(const std::vector<std::string>& hosts, const tests::Temporary
   return targets;
 }
 
-RunPlan plan_of(const Launcher& launcher, const Targets& targets) {
+RunPlan plan_of(const Engine& engine, const Targets& targets) {
   RunFlags flags;
   flags.nproc_per_node = "auto";
   RunPlan plan;
   plan.run_id = "mnist_20260101-000000-abc123";
   plan.listener = "10.0.0.1";
   plan.output_dir = "out";
-  launcher.place(flags, targets, plan);
+  engine.place(flags, targets, plan);
   for (MachinePlan& machine : plan.machines) machine.code_folder = "~/code";
   number_ranks(plan);
   return plan;
 }
 
-std::string hostfile(const Launcher& launcher, const RunPlan& plan) {
-  return launcher.texts(plan).front().second;
+std::string hostfile(const Engine& engine, const RunPlan& plan) {
+  return engine.texts(plan).front().second;
 }
 
 TEST(Mpi, TheHostfileHasTheNamesAsTypedWithSlotsUsersAndPorts) {
   const tests::TemporaryFolder folder;
-  const auto launcher = make_mpi_launcher();
+  const auto engine = make_mpi_engine();
   Targets targets = targets_of({"a", "b", "eve@c", "d:2222"}, folder,
                                "Host b\n HostName 10.9.8.7\n User bob\nHost *\n User ann\n");
   targets.slots = {2, 1, std::nullopt, 3};
-  EXPECT_EQ(hostfile(*launcher, plan_of(*launcher, targets)),
+  EXPECT_EQ(hostfile(*engine, plan_of(*engine, targets)),
             "localhost slots=2\nbob@b slots=1\neve@c slots=1\nd port=2222 slots=3\n");
 }
 
@@ -72,10 +72,10 @@ TEST(Mpi, NpFillsTheSlotsInOrder) {
   flags.nproc_per_node = "auto";
   Console console;
   const auto processes = [&](const std::string& np) {
-    const auto launcher = with_flags({"--np", np});
-    RunPlan plan = plan_of(*launcher, targets);
+    const auto engine = with_flags({"--np", np});
+    RunPlan plan = plan_of(*engine, targets);
     std::vector<int> each;
-    if (!launcher->complete(console, flags, targets, checked, plan)) return each;
+    if (!engine->complete(console, flags, targets, checked, plan)) return each;
     for (const MachinePlan& machine : plan.machines) each.push_back(machine.processes);
     return each;
   };
@@ -87,9 +87,9 @@ TEST(Mpi, NpFillsTheSlotsInOrder) {
 
 TEST(Mpi, TheFirstMachineIsStartedLastAndAloneStartsMpirun) {
   const tests::TemporaryFolder folder;
-  const auto launcher = make_mpi_launcher();
+  const auto engine = make_mpi_engine();
   const std::vector<HostJob> jobs =
-      launcher->jobs(plan_of(*launcher, targets_of({"a", "b", "c"}, folder)));
+      engine->jobs(plan_of(*engine, targets_of({"a", "b", "c"}, folder)));
   ASSERT_EQ(jobs.size(), 3U);
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     EXPECT_EQ(jobs[i].host, i);
@@ -104,13 +104,13 @@ TEST(Mpi, TheFirstMachineIsStartedLastAndAloneStartsMpirun) {
 TEST(Mpi, BashReadsItsScriptsWhateverTheWordsHold) {
   const tests::TemporaryFolder folder;
   for (const std::string awkward : {"it's", "a b", "$(id)", "\"", "a\nb", ";", "`", "\\", "(("}) {
-    const auto launcher = make_mpi_launcher();
-    RunPlan plan = plan_of(*launcher, targets_of({"a", "b"}, folder));
+    const auto engine = make_mpi_engine();
+    RunPlan plan = plan_of(*engine, targets_of({"a", "b"}, folder));
     plan.program = {awkward, awkward};
     plan.variables = {{"A", awkward}, {"OMPI_MCA_plm_rsh_args", awkward}};
     plan.networks = {awkward};
     for (MachinePlan& machine : plan.machines) machine.code_folder = "~/" + awkward;
-    for (const HostJob& each : launcher->jobs(plan)) {
+    for (const HostJob& each : engine->jobs(plan)) {
       EXPECT_EQ(syntax_fault(each.job.script), "") << awkward;
       for (const auto& [name, content] : each.job.files) {
         const bool is_bash = name == "rank" || name == "../launch_orted";
@@ -118,9 +118,9 @@ TEST(Mpi, BashReadsItsScriptsWhateverTheWordsHold) {
       }
     }
     Needs needs;
-    launcher->add_needs(plan, needs);
-    ASSERT_EQ(needs.launcher_checks.size(), 1U);
-    EXPECT_EQ(syntax_fault(needs.launcher_checks[0]), "") << awkward;
+    engine->add_needs(plan, needs);
+    ASSERT_EQ(needs.engine_checks.size(), 1U);
+    EXPECT_EQ(syntax_fault(needs.engine_checks[0]), "") << awkward;
   }
 }
 
@@ -128,22 +128,21 @@ TEST(Mpi, WordsThatSayWhereProcessesRunAreRefusedAndOthersPassed) {
   const tests::TemporaryFolder folder;
   const Targets targets = targets_of({"a"}, folder);
   for (const std::string word : {"-np", "--np", "-n", "--host", "-H", "--hostfile", "--map-by"}) {
-    const auto launcher = with_flags({"--mpirun_arg=--mca btl self " + word + " 4"});
-    EXPECT_THROW(plan_of(*launcher, targets), UsageError) << word;
+    const auto engine = with_flags({"--mpirun_arg=--mca btl self " + word + " 4"});
+    EXPECT_THROW(plan_of(*engine, targets), UsageError) << word;
   }
-  const auto launcher = with_flags({"--mpirun_arg=--mca btl 'self,tcp'", "--mpirun_arg=-v"});
-  const std::string script = launcher->jobs(plan_of(*launcher, targets))[0].job.script;
+  const auto engine = with_flags({"--mpirun_arg=--mca btl 'self,tcp'", "--mpirun_arg=-v"});
+  const std::string script = engine->jobs(plan_of(*engine, targets))[0].job.script;
   EXPECT_NE(script.find("mpirun_arguments=(--mca btl self,tcp -v)\n"), std::string::npos) << script;
   EXPECT_THROW(plan_of(*with_flags({"--mpirun_arg='open"}), targets), std::invalid_argument);
 }
 
 TEST(Mpi, LocalMayOnlyBeTheFirst) {
   const tests::TemporaryFolder folder;
-  const auto launcher = make_mpi_launcher();
-  EXPECT_EQ(
-      hostfile(*launcher, plan_of(*launcher, targets_of({"local", "b"}, folder))).substr(0, 18),
-      "localhost slots=1\n");
-  EXPECT_THROW(plan_of(*launcher, targets_of({"a", "local"}, folder)), UsageError);
+  const auto engine = make_mpi_engine();
+  EXPECT_EQ(hostfile(*engine, plan_of(*engine, targets_of({"local", "b"}, folder))).substr(0, 18),
+            "localhost slots=1\n");
+  EXPECT_THROW(plan_of(*engine, targets_of({"a", "local"}, folder)), UsageError);
 }
 
 }  // namespace

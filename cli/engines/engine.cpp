@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/launchers/launcher.h"
+#include "cli/engines/engine.h"
 
 #include <fmt/format.h>
 
@@ -8,14 +8,14 @@
 
 #include "cli/action.h"
 #include "cli/console.h"
+#include "cli/engines/all.h"
 #include "cli/host_output.h"
-#include "cli/launchers/all.h"
 #include "cli/plan/flags.h"
 #include "ssh/host.h"
 
 namespace dtool::cli {
 
-Targets Launcher::reach(const RunFlags& flags, const Settings& settings) const {
+Targets Engine::reach(const RunFlags& flags, const Settings& settings) const {
   if (auto chosen = choose_targets(flags.hosts, settings)) return *chosen;
   Targets targets;
   targets.hosts = {ssh::parse_host("local")};
@@ -23,7 +23,7 @@ Targets Launcher::reach(const RunFlags& flags, const Settings& settings) const {
   return targets;
 }
 
-std::string Launcher::started(const RunPlan& plan, const killfiles::Killfile& killfile) const {
+std::string Engine::started(const RunPlan& plan, const killfiles::Killfile& killfile) const {
   std::vector<ssh::Host> hosts;
   std::vector<std::string> names;
   for (const MachinePlan& machine : plan.machines) {
@@ -38,39 +38,39 @@ std::string Launcher::started(const RunPlan& plan, const killfiles::Killfile& ki
                      killfile.distributed_ip_and_port);
 }
 
-std::vector<std::unique_ptr<Launcher>> make_launchers() {
-  std::vector<std::unique_ptr<Launcher>> launchers;
-  launchers.push_back(make_ssh_launcher());
+std::vector<std::unique_ptr<Engine>> make_engines() {
+  std::vector<std::unique_ptr<Engine>> engines;
+  engines.push_back(make_ssh_engine());
   const auto request = std::make_shared<JobRequest>();
-  launchers.push_back(make_slurm_launcher(request));
-  launchers.push_back(make_gridengine_launcher(request));
-  launchers.push_back(make_mpi_launcher());
-  return launchers;
+  engines.push_back(make_slurm_engine(request));
+  engines.push_back(make_gridengine_engine(request));
+  engines.push_back(make_mpi_engine());
+  return engines;
 }
 
-std::vector<std::string> launcher_names() {
+std::vector<std::string> engine_names() {
   std::vector<std::string> names;
-  for (const auto& each : make_launchers()) names.emplace_back(each->name());
+  for (const auto& each : make_engines()) names.emplace_back(each->name());
   return names;
 }
 
-std::string launcher_title(std::string_view name) {
-  for (const auto& each : make_launchers()) {
+std::string engine_title(std::string_view name) {
+  for (const auto& each : make_engines()) {
     if (each->name() == name) return std::string(each->title());
   }
   return "";
 }
 
-const Launcher& choose_launcher(const std::vector<std::unique_ptr<Launcher>>& launchers,
-                                const RunFlags& flags) {
-  if (flags.launcher.empty()) {
+const Engine& choose_engine(const std::vector<std::unique_ptr<Engine>>& engines,
+                            const RunFlags& flags) {
+  if (flags.engine.empty()) {
     const bool names_hosts = !flags.hosts.runs_on.empty() || !flags.hosts.hostfile.empty();
     const auto at_home =
-        std::ranges::find_if(launchers, [](const auto& each) { return each->is_at_home(); });
-    return names_hosts || at_home == launchers.end() ? *launchers.front() : **at_home;
+        std::ranges::find_if(engines, [](const auto& each) { return each->is_at_home(); });
+    return names_hosts || at_home == engines.end() ? *engines.front() : **at_home;
   }
-  const auto found = std::ranges::find(launchers, flags.launcher,
-                                       [](const auto& launcher) { return launcher->name(); });
+  const auto found =
+      std::ranges::find(engines, flags.engine, [](const auto& engine) { return engine->name(); });
   return **found;  // CLI11 has checked the name
 }
 

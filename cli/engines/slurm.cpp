@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Slurm as a scheduler: its flags, directives and functions. Also the user's own allocation: if
 // dtool runs in one, nothing is queued and srun starts the processes at once.
-#include "cli/launchers/slurm.h"
+#include "cli/engines/slurm.h"
 
 #include <fmt/format.h>
 
@@ -12,8 +12,8 @@
 #include <set>
 
 #include "cli/action.h"
-#include "cli/launchers/all.h"
-#include "cli/launchers/scheduler.h"
+#include "cli/engines/all.h"
+#include "cli/engines/scheduler.h"
 #include "cli/scripts.h"
 #include "ssh/host/session/rank.h"
 #include "ssh/number.h"
@@ -27,9 +27,9 @@ std::optional<Allocation> allocation_of(const RunFlags& flags) {
   return flags.hosts.runs_on.empty() ? surrounding_allocation() : std::nullopt;
 }
 
-class SlurmLauncher : public SchedulerLauncher {
+class SlurmEngine : public SchedulerEngine {
  public:
-  using SchedulerLauncher::SchedulerLauncher;
+  using SchedulerEngine::SchedulerEngine;
   std::string_view name() const override { return "slurm"; }
   std::string_view title() const override { return "Slurm"; }
   bool is_at_home() const override { return surrounding_allocation().has_value(); }
@@ -38,7 +38,7 @@ class SlurmLauncher : public SchedulerLauncher {
     if (allocation && flags.listener == "auto") {
       place_in_allocation(flags, targets, *allocation, plan);
     } else {
-      SchedulerLauncher::place(flags, targets, plan);
+      SchedulerEngine::place(flags, targets, plan);
     }
   }
   std::vector<HostJob> jobs(const RunPlan& plan) const override;
@@ -65,8 +65,8 @@ class SlurmLauncher : public SchedulerLauncher {
 
 /// An allocation already has its partition, limits and devices: only nodes and processes are
 /// chosen.
-void SlurmLauncher::place_in_allocation(const RunFlags& flags, const Targets& targets,
-                                        const Allocation& allocation, RunPlan& plan) const {
+void SlurmEngine::place_in_allocation(const RunFlags& flags, const Targets& targets,
+                                      const Allocation& allocation, RunPlan& plan) const {
   const JobRequest request = this->request();
   const auto given =
       std::ranges::find_if(request.values, [](const auto& each) { return !each.second.empty(); });
@@ -97,8 +97,8 @@ void SlurmLauncher::place_in_allocation(const RunFlags& flags, const Targets& ta
   plan.machines.front().leader = Leader::screen;
 }
 
-std::vector<HostJob> SlurmLauncher::jobs(const RunPlan& plan) const {
-  if (plan.machines.front().leader != Leader::screen) return SchedulerLauncher::jobs(plan);
+std::vector<HostJob> SlurmEngine::jobs(const RunPlan& plan) const {
+  if (plan.machines.front().leader != Leader::screen) return SchedulerEngine::jobs(plan);
   ssh::ScreenJob job = job_of(plan);
   job.script = "exec bash ./batch \"${PWD%/*}\"\n";
   job.begin += "begin() { make_folders probe; begin_in_session; }\n";
@@ -109,17 +109,17 @@ std::vector<HostJob> SlurmLauncher::jobs(const RunPlan& plan) const {
   return {{0, job}};
 }
 
-std::string SlurmLauncher::started(const RunPlan& plan, const killfiles::Killfile& killfile) const {
+std::string SlurmEngine::started(const RunPlan& plan, const killfiles::Killfile& killfile) const {
   if (plan.machines.front().leader != Leader::screen)
-    return SchedulerLauncher::started(plan, killfile);
+    return SchedulerEngine::started(plan, killfile);
   return fmt::format("started in the allocation of job {}, and ends with it; {}",
                      surrounding_allocation()->job, what_was_started(plan));
 }
 
 }  // namespace
 
-std::unique_ptr<Launcher> make_slurm_launcher(std::shared_ptr<JobRequest> request) {
-  return std::make_unique<SlurmLauncher>(std::move(request));
+std::unique_ptr<Engine> make_slurm_engine(std::shared_ptr<JobRequest> request) {
+  return std::make_unique<SlurmEngine>(std::move(request));
 }
 
 namespace {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2034,SC2154
-# What a run's scripts ask of Grid Engine, as cli/launchers/scheduler.h lists it. Follows words.sh. Defined before:
+# What a run's scripts ask of Grid Engine, as cli/engines/scheduler.h lists it. Follows words.sh. Defined before:
 # limit (seconds; 0: the job has none), tasks (to be started on each host), all_tasks (on all) and processes_of_node (its slots).
 # Numbers by the plan and the job: nodes tasks limit notice processes_of_node members first.
 scheduler='Grid Engine' package=gridengine-client programs='qsub qstat qdel qrsh qacct' how_to_cancel='qdel dtool_'

@@ -9,8 +9,8 @@
 
 #include "cli/action.h"
 #include "cli/assignments.h"
-#include "cli/launchers/all.h"
-#include "cli/launchers/scheduler.h"
+#include "cli/engines/all.h"
+#include "cli/engines/scheduler.h"
 #include "cli/scripts.h"
 
 namespace dtool::cli {
@@ -29,9 +29,9 @@ std::string must_be_qsub_argument(const std::string& text) {
                                  : "";
 }
 
-class GridEngineLauncher : public SchedulerLauncher {
+class GridEngine : public SchedulerEngine {
  public:
-  using SchedulerLauncher::SchedulerLauncher;
+  using SchedulerEngine::SchedulerEngine;
   std::string_view name() const override { return "gridengine"; }
   std::string_view title() const override { return "Grid Engine"; }
 
@@ -42,7 +42,7 @@ class GridEngineLauncher : public SchedulerLauncher {
       console.note(
           "at its time limit this training writes a checkpoint and ends: Grid Engine cannot "
           "start a job on several nodes again");
-    return SchedulerLauncher::complete(console, flags, targets, checked, plan);
+    return SchedulerEngine::complete(console, flags, targets, checked, plan);
   }
 
  protected:
@@ -96,8 +96,8 @@ class GridEngineLauncher : public SchedulerLauncher {
 
 }  // namespace
 
-std::unique_ptr<Launcher> make_gridengine_launcher(std::shared_ptr<JobRequest> request) {
-  return std::make_unique<GridEngineLauncher>(std::move(request));
+std::unique_ptr<Engine> make_gridengine_engine(std::shared_ptr<JobRequest> request) {
+  return std::make_unique<GridEngine>(std::move(request));
 }
 
 }  // namespace dtool::cli

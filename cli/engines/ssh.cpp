@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// dtool as its own launcher: it starts a screen session on each host over SSH, and the run's own
+// dtool as its own engine: it starts a screen session on each host over SSH, and the run's own
 // supervision watches the sessions.
-#include "cli/launchers/all.h"
-#include "cli/launchers/launcher.h"
+#include "cli/engines/all.h"
+#include "cli/engines/engine.h"
 #include "cli/scripts.h"
 #include "ssh/host/session/supervision.h"
 
@@ -10,7 +10,7 @@ namespace dtool::cli {
 
 namespace {
 
-class SshLauncher : public Launcher {
+class SshEngine : public Engine {
  public:
   std::string_view name() const override { return "ssh"; }
 
@@ -40,8 +40,8 @@ class SshLauncher : public Launcher {
 
 }  // namespace
 
-std::unique_ptr<Launcher> make_ssh_launcher() {
-  return std::make_unique<SshLauncher>();
+std::unique_ptr<Engine> make_ssh_engine() {
+  return std::make_unique<SshEngine>();
 }
 
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What starts a run's processes on its machines: dtool itself, or a tool of the cluster. Each
-// launcher has its own file, and a line in launcher.cpp; `dtool run` needs only this interface.
-// Commands that watch, follow or end a run do not ask the launcher: the run's state folders tell
+// engine has its own file, and a line in engine.cpp; `dtool run` needs only this interface.
+// Commands that watch, follow or end a run do not ask the engine: the run's state folders tell
 // them how (ssh/screen_job.h).
 #pragma once
 
@@ -24,29 +24,29 @@
 
 namespace dtool::cli {
 
-class Launcher {
+class Engine {
  public:
-  virtual ~Launcher() = default;
+  virtual ~Engine() = default;
 
   /// The name for --launcher, and the title of its own flags in the help text.
   virtual std::string_view name() const = 0;
   virtual std::string_view title() const { return ""; }
 
-  /// Whether dtool runs inside a job of this launcher's scheduler.
+  /// Whether dtool runs inside a job of this engine's scheduler.
   virtual bool is_at_home() const { return false; }
 
-  /// Adds this launcher's flags, and returns all of them: an earlier launcher may have added some.
-  /// A flag that the chosen launcher does not have is refused.
+  /// Adds this engine's flags, and returns all of them: an earlier engine may have added some.
+  /// A flag that the chosen engine does not have is refused.
   virtual std::vector<Option> add_options(Options& /*command*/) { return {}; }
 
   /// The hosts that dtool reaches. Throws UsageError, std::invalid_argument.
   virtual Targets reach(const RunFlags& flags, const Settings& settings) const;
 
   /// Gives the plan its machines with their hosts, and their process counts if known already.
-  /// Throws UsageError on flags that do not go with this launcher.
+  /// Throws UsageError on flags that do not go with this engine.
   virtual void place(const RunFlags& flags, const Targets& targets, RunPlan& plan) const = 0;
 
-  /// Adds what this launcher needs on the hosts.
+  /// Adds what this engine needs on the hosts.
   virtual void add_needs(const RunPlan& /*plan*/, Needs& /*needs*/) const {}
 
   /// Completes the plan with what only the hosts could tell. False if the answers do not fit
@@ -59,7 +59,7 @@ class Launcher {
     return "the first machine, a port that is free there";
   }
 
-  /// Texts of this launcher with their titles, for --dry_run.
+  /// Texts of this engine with their titles, for --dry_run.
   virtual std::vector<std::pair<std::string, std::string>> texts(const RunPlan& /*plan*/) const {
     return {};
   }
@@ -71,21 +71,21 @@ class Launcher {
   virtual std::string started(const RunPlan& plan, const killfiles::Killfile& killfile) const;
 };
 
-/// All launchers; the first is the default.
-std::vector<std::unique_ptr<Launcher>> make_launchers();
+/// All engines; the first is the default.
+std::vector<std::unique_ptr<Engine>> make_engines();
 
 /// The names of all, in order.
-std::vector<std::string> launcher_names();
+std::vector<std::string> engine_names();
 
-/// The title of the launcher of that name; empty if it has none.
-std::string launcher_title(std::string_view name);
+/// The title of the engine of that name; empty if it has none.
+std::string engine_title(std::string_view name);
 
-/// The launcher of `--launcher`; without the flag, the one whose job dtool runs in. Throws
+/// The engine of `--launcher`; without the flag, the one whose job dtool runs in. Throws
 /// UsageError.
-const Launcher& choose_launcher(const std::vector<std::unique_ptr<Launcher>>& launchers,
-                                const RunFlags& flags);
+const Engine& choose_engine(const std::vector<std::unique_ptr<Engine>>& engines,
+                            const RunFlags& flags);
 
-// For launchers with a machine on each host:
+// For engines with a machine on each host:
 
 /// Puts a machine on each of the targets' hosts.
 void place_on_hosts(const Targets& targets, RunPlan& plan);
@@ -99,7 +99,7 @@ bool complete_from_hosts(Console& console, const RunFlags& flags, const Targets&
 /// Gives a machine the trainer that was found on a host.
 void take_trainer(const Checked& checked, MachinePlan& machine);
 
-// Parts shared by the launchers whose runs a session on each machine watches
+// Parts shared by the engines whose runs a session on each machine watches
 // (ssh/host/session/supervised_session.h).
 
 /// Whether machine 0 listens for the others: there are others, and their failures matter.
