@@ -103,8 +103,8 @@ class Schedule {
     Serving serving = Serving::unknown;
     std::size_t children = 0;  ///< hosts that it sends to
     double rate = 0;           ///< bytes a second, the best so far; 0: not known
-    bool is_limited = false;   ///< got less than there was for it
-    bool was_head = false;     ///< had a parcel from the launcher
+    bool is_limited = false;   ///< it got less than there was for it
+    bool was_head = false;     ///< it had a parcel from the launcher
     int misses = 0;            ///< the number of misses since it last had something from a host
     bool was_served = false;   ///< a host has served it
     int failed = 0;            ///< number of hosts that it failed as a parent

@@ -33,6 +33,10 @@ namespace dtool::cli {
 
 // `dtool copy --from`: files and folders of hosts to this machine, a folder for each host.
 
+namespace {
+
+namespace fs = std::filesystem;
+
 /// What came from one host.
 struct FromHost {
   ssh::HostResult result;
@@ -41,17 +45,6 @@ struct FromHost {
   std::optional<std::size_t> same_as = {};  ///< a host that sees the same folders: they came from
                                             ///< there
 };
-
-/// Copies the sources of all hosts of the Remote into `destination`, and names the hosts that
-/// failed. Throws UsageError if it cannot be written. `foreign` is about files and links here.
-std::vector<FromHost> copy_from_hosts(Console& console, ssh::Remote& remote,
-                                      const std::vector<std::string>& sources,
-                                      const std::filesystem::path& destination,
-                                      tree_sync::Foreign foreign);
-
-namespace {
-
-namespace fs = std::filesystem;
 
 /// One source, as hosts are told it.
 struct Wanted {
@@ -187,8 +180,8 @@ void FromHosts::bring(const Wanted& wanted) {
   if (!remote_.interrupted()) pull(wanted, found);
 }
 
-}  // namespace
-
+/// Copies the sources of all hosts of the Remote into `destination`, and names the hosts that
+/// failed. Throws UsageError if it cannot be written. `foreign` is about files and links here.
 std::vector<FromHost> copy_from_hosts(Console& console, ssh::Remote& remote,
                                       const std::vector<std::string>& sources,
                                       const fs::path& destination, tree_sync::Foreign foreign) {
@@ -219,10 +212,6 @@ std::vector<FromHost> copy_from_hosts(Console& console, ssh::Remote& remote,
   report_failures(console, results, fmt::format("copying to {}", destination.native()));
   return hosts;
 }
-
-namespace {
-
-namespace fs = std::filesystem;
 
 class CopyAction : public Action {
  public:

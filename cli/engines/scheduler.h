@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A engine that submits a run to a cluster's scheduler. The run becomes a job, submitted on a
-// login host; its script starts the processes on its nodes. Each scheduler has its own folder
-// beside this one: a class with its flags and directives, and a script with the functions that the
-// scripts in scripts/ call (gridengine/ is an example).
+// An engine that submits a run to a cluster's scheduler. The run becomes a job, submitted on a
+// login host; its script starts the processes on its nodes. Each scheduler has its own file beside
+// this one, a class with its flags and directives, and a script with the functions that the scripts
+// scheduler_*.sh call (gridengine.cpp and scripts/gridengine.sh are an example).
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@
 
 namespace dtool::cli {
 
-// The text that schedulers share: flags, times, seeds and processes. Pure functions.
+// What schedulers share: flags, times, seeds and processes, as values and text.
 
 /// A flag of `dtool run` that a scheduler knows with the same meaning.
 struct SchedulerOption {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a run takes over from the record of an earlier one: one that goes on from it (`dtool run
-// --resume RUN`) or repeats it (`dtool rerun RUN`, earlier_code.h).
+// Which earlier run a run goes on from or repeats, and what it takes over from its record: one that
+// goes on from it (`dtool run --resume RUN`) or repeats it (`dtool rerun RUN`, earlier_code.h).
 #pragma once
 
 #include <filesystem>

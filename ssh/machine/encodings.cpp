@@ -8,12 +8,15 @@
 #include <array>
 #include <cerrno>
 #include <cstddef>
+#include <limits>
 #include <stdexcept>
 #include <system_error>
 
 namespace dtool::ssh {
 
 std::string to_base64(std::string_view bytes) {
+  if (bytes.size() > std::numeric_limits<int>::max())
+    throw std::length_error("too many bytes for base64");
   std::string text((bytes.size() + 2) / 3 * 4, '\0');
   EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
                   reinterpret_cast<const unsigned char*>(bytes.data()),

@@ -12,6 +12,7 @@ struct evp_md_ctx_st;
 
 namespace dtool::ssh {
 
+/// Throws std::length_error for more than two gigabytes.
 std::string to_base64(std::string_view bytes);
 /// Nothing if the text is not base64.
 std::optional<std::string> from_base64(std::string_view text);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reads a small file whole: hostfiles, the SSH client's configuration, files of the kernel.
+// Files of this machine: read whole or in pieces, told apart by stamps, found below the home
+// folder, and how many may be open at once.
 #pragma once
 
 #include <fmt/format.h>

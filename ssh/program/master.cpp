@@ -328,7 +328,7 @@ asio::awaitable<void> MasterConnection::converse(Talk& talk, RunningCommand& run
   }
   if (!has_timed_out) co_return;
   co_await end_command();
-  running.deadline = after(kSlice);  // the time for what it still said
+  running.deadline = after(kSlice);  // the deadline for reading what it still said
   throw command_timed_out();
 }
 

@@ -21,8 +21,8 @@ enum class ShellOutput { hand_on, leave_out };
 struct CommandStreams {
   std::string input = {};  ///< used if input_fd is -1
   int input_fd = -1;
-  std::function<void(Stream, std::string_view)> on_output =
-      {};  ///< the callback for a stream whose descriptor below is -1
+  /// The callback for a stream whose descriptor below is -1.
+  std::function<void(Stream, std::string_view)> on_output = {};
   int output_fd = -1;
   int error_fd = -1;
   /// The treatment of a login shell's output on standard output.

@@ -119,7 +119,7 @@ Plan ring_reduce(int rank, int size, std::int64_t elements) {
 // Recursive halving and doubling: partners exchange halves of the range that they still share,
 // until each rank has the sum of one part; then the same way back. It needs 2 log2(n) rounds and as
 // few bytes as the ring if n is a power of two; otherwise two more rounds of the whole tensor
-// (folding.h). R. Rabenseifner, Optimization of Collective Reduction Operations (2004).
+// (Folding, above). R. Rabenseifner, Optimization of Collective Reduction Operations (2004).
 
 struct Halves {
   Section kept;
@@ -182,7 +182,7 @@ Plan halving_doubling_reduce(int rank, int size, std::int64_t elements) {
 }
 
 // Recursive doubling: partners exchange everything they have, and after log2(n) rounds every rank
-// has everything (two rounds more if n is not a power of two, folding.h). It needs the fewest
+// has everything (two rounds more if n is not a power of two, Folding above). It needs the fewest
 // rounds and the most bytes, so it suits messages whose overhead exceeds their content. Both
 // partners add the same two numbers, and a + b has the same bits as b + a, so all ranks get equal
 // bits.

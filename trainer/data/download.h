@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Downloads one file of a data set from the first mirror that has it, and copes with failures of
-// servers and network.
+// servers and network; shows its progress, and proves what came by SHA-256.
 #pragma once
 
 #include <chrono>

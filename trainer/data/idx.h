@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reads IDX files, the format of MNIST and its relatives: http://yann.lecun.com/exdb/mnist/.
+// Reads IDX files, plain or packed by gzip, the format of MNIST and its relatives:
+// http://yann.lecun.com/exdb/mnist/.
 #pragma once
 
 #include <sys/stat.h>

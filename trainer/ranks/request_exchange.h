@@ -62,7 +62,7 @@ class RequestExchange {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool is_stopped_ = false;
-  bool is_asked_ = false;  ///< the first failure was asked for
+  bool is_asked_ = false;  ///< a thread waits for the first failure
   std::optional<std::string> first_failure_;
   std::thread thread_;  ///< last member, so that the thread starts after the others exist
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The loss of proximal policy optimisation (Schulman et al. 2017,
-// https://arxiv.org/abs/1707.06347).
+// https://arxiv.org/abs/1707.06347), and the advantages that it needs.
 #pragma once
 
 #include <ATen/core/Tensor.h>

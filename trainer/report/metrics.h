@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// metrics.jsonl: one JSON object per line, for plots and other programs.
+// metrics.jsonl (one JSON object per line, for plots and other programs), and the file that
+// TensorBoard reads.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The [model] table of an experiment whose workload learns from samples.
+// The [model] table of an experiment whose workload learns from samples, and the layers that it
+// describes.
 #pragma once
 
 #include <cstdint>

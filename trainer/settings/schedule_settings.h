@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The [schedule] table of an experiment; for workloads that learn from samples.
+// The [schedule] table of an experiment whose workload learns from samples, and the factor that it
+// gives for each step.
 #pragma once
 
 #include <cstdint>

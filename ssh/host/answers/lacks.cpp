@@ -21,7 +21,8 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr seconds kForAWord{20};  // the time for a program that has to say its version, say
+constexpr seconds kForAWord{
+    20};  // the time for a program that only has to say a word, such as its version
 /// By the scripts that ready an environment, and by those of launchers.
 constexpr std::array kNeededByScripts = {"awk", "grep", "head", "mktemp", "sed", "tail", "timeout"};
 

@@ -228,7 +228,7 @@ CopyFolder::CopyFolder(const CopyPlace& place)
       turn_(place.copy + " " + std::to_string(place.round)) {
   lock(place);
   if (holder_) return;
-  if (is_for_tree_) inside_ = Inside(path_);  // the folder of the lock
+  if (is_for_tree_) inside_ = Inside(path_);  // the folder in which the lock was taken
   take(place);
   if (holder_) return;
   ::unlink(parcel_path().c_str());

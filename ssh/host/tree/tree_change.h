@@ -18,7 +18,7 @@ namespace dtool::host {
 
 /// A file or link as it is to be.
 struct Listed {
-  CopyEntry entry;  ///< the entry with the first digits of its SHA-256; these are empty for a link
+  CopyEntry entry;  ///< the entry with the first digits of its SHA-256; they are empty for a link
   std::uint64_t place = 0;  ///< the place among the listing's entries
 };
 
