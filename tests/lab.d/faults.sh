@@ -163,8 +163,17 @@ lab_thaw() { signal_host thaw CONT "${1:-}"; }
 signal_host() {
   needs_isolation "$1"
   host_number "$3"
-  processes_of "$REPLY"
-  kill "-$2" "${pids[@]}"
+  local number=$REPLY before tries
+  # Processes begin and end meanwhile.
+  for ((tries = 0; tries < 20; tries++)); do
+    processes_of "$number"
+    before="${pids[*]}"
+    kill "-$2" "${pids[@]}" 2>/dev/null || continue
+    [[ $2 == STOP ]] || return 0
+    processes_of "$number"
+    [[ "${pids[*]}" != "$before" ]] || return 0
+  done
+  fail "$1: the processes of h$number do not stand still"
 }
 
 # Sets REPLY to a folder for the labs where cgroup v1 or v2 can limit the processor time.
