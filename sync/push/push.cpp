@@ -90,7 +90,9 @@ class Push : public Pushing {
   std::optional<ssh::NextTask> next_task(std::size_t host, const ssh::HostResult& result) override;
   void on_result(std::size_t host, const ssh::HostResult& result) override;
   void on_silence(const std::vector<std::size_t>& waiting) override { events_.on_silence(waiting); }
-  void on_interrupt(const std::vector<std::size_t>& running) override;
+  void on_interrupt(const std::vector<std::size_t>& running) override {
+    events_.on_interrupt(running);
+  }
 
  private:
   ssh::Task task(const Slot& slot) const;
@@ -147,9 +149,7 @@ Push::Push(const std::vector<ssh::Host>& hosts, const Tree& tree,
       foreign_(foreign),
       events_(events),
       options_(options) {
-  const auto is_remote = [&hosts](const Destination& each) {
-    return !hosts.at(each.host).is_local;
-  };
+  const auto is_remote = [&hosts](const auto& each) { return !hosts.at(each.host).is_local; };
   if (std::ranges::any_of(destinations, is_remote)) guess_ = make_guess(tree, listing_);
   const std::uint64_t all = guess_ ? guess_->package.expected * destinations.size() : 0;
   const bool is_passed_on =
@@ -158,18 +158,16 @@ Push::Push(const std::vector<ssh::Host>& hosts, const Tree& tree,
           : relay == Relay::where_it_pays && destinations.size() >= kRelay && all >= kMostGuessed;
   if (is_passed_on) guess_.reset();
   for (const Destination& destination : destinations) {
-    if (!ssh::is_anchored(destination.folder)) {
+    if (!ssh::is_anchored(destination.folder))
       throw std::invalid_argument(
           fmt::format("the folder '{}' on the hosts must start with / or ~/", destination.folder));
-    }
     slots_.push_back({destination});
     slots_.back().is_guessed = guess_ && is_remote(destination);
   }
   for (Slot& slot : slots_) {
-    if (!by_host_.emplace(slot.destination.host, &slot).second) {
+    if (!by_host_.emplace(slot.destination.host, &slot).second)
       throw std::invalid_argument(
           fmt::format("two destinations on {}", ssh::to_string(hosts.at(slot.destination.host))));
-    }
   }
 }
 
@@ -438,10 +436,6 @@ void Push::on_result(std::size_t host, const ssh::HostResult& result) {
   if (slot.step == Step::send || slot.shares) return;  // finish() has it go on
   if (slot.step != Step::done) slot.result = result;   // it came to no further step
   events_.on_result(host, slot.result);
-}
-
-void Push::on_interrupt(const std::vector<std::size_t>& running) {
-  events_.on_interrupt(running);
 }
 
 }  // namespace
