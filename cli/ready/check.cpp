@@ -320,8 +320,8 @@ class Checking : public AnswerCount {
   const Needs& needs_;
   tree_sync::Pushing* push_;
   std::vector<Checked> checked_;
-  std::vector<bool> answered_;  ///< by host: whether it has been looked at, or cannot be
-  std::vector<bool> pushes_;    ///< by host: whether it has come to the push
+  std::vector<bool> answered_;  ///< whether each host has been looked at, or cannot be
+  std::vector<bool> pushes_;    ///< whether each host has come to the push
 };
 
 }  // namespace

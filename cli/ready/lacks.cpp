@@ -155,7 +155,7 @@ constexpr std::array kManagers = {
 
 struct Package {
   std::string_view program;
-  std::string_view name;    ///< everywhere, but
+  std::string_view name;    ///< the name where the next two say nothing
   std::string_view debian;  ///< the name on Debian, if not empty
   std::string_view red_hat = "";
 };
