@@ -82,7 +82,7 @@ add_library(dtool_cli STATIC
   cli/ready/check.cpp
   cli/ready/conda_packages.cpp
   cli/ready/lacks.cpp
-  cli/ready/python_environment.cpp
+  cli/ready/supply_environment.cpp
   cli/ready/python_packages.cpp
   cli/ready/start_jobs.cpp
   cli/ready/trainer_bundle.cpp

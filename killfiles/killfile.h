@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "killfiles/run.h"
+
 namespace dtool::killfiles {
 
 // Who a host is. A name that leads to another host later is told apart from the same host after a
@@ -80,23 +82,12 @@ struct Machine {
 
 enum class Kind { run, config };
 
-/// Everything recorded about one run. Times are UTC, as `2026-11-21T03:45:12Z`.
-struct Killfile {
-  std::string run_id;  ///< every process of the run carries it as DTOOL_RUN_ID; see is_run_id
+/// A run, and what it takes to reach and to end it. Of the run's fields it has those that are kept
+/// in killfiles.
+struct Killfile : Run {
   Kind kind = Kind::run;
-  std::string created;
-  std::string launcher;                   ///< user@host that started it
-  std::vector<std::string> command_line;  ///< dtool's own arguments
-  std::string what;                       ///< name of the experiment or program
-  std::optional<std::uint64_t> seed;
-  std::string distributed_ip_and_port;  ///< empty if there is none
-  int nproc_per_node = 0;               ///< the number for the first machine; 0 for dtool config
+  int nproc_per_node = 0;  ///< the number for the first machine; 0 for dtool config
   std::string code_path;
-  std::string on_failure = "leave";  ///< `stop`: one machine's failure ends the others
-  int max_restarts = 0;              ///< the most restarts of the whole run, after a failure
-  std::string launched_by = "ssh";   ///< the launcher's name
-  std::vector<std::string> chain;    ///< the runs that this one goes on from, oldest first
-  std::string rerun_of;              ///< the run that this one repeats; or empty
   /// The time when `dtool kill` had proven that nothing is left; empty: not yet.
   std::string ended;
   std::string job;          ///< the scheduler's id of the run; empty: none, or not known yet
@@ -110,10 +101,6 @@ struct Killfile {
   bool operator==(const Killfile&) const = default;
 };
 
-/// Whether `id` may name a run: letters, digits, `.`, `_`, `-`; the first a letter or digit; at
-/// most 200. The id becomes a file name here and a folder name on every host.
-bool is_run_id(std::string_view id);
-
 /// ~/.dtool/runs/<run id> on a host. Starting a job makes this folder; kill --delete removes it.
 std::string run_folder(const std::string& run_id);
 
@@ -123,8 +110,9 @@ std::string tree_folder(const std::string& run_id);
 /// The state folder of machine `id` in that folder.
 std::string state_folder(const std::string& run_id, int id);
 
-/// The killfile's text. parse() reads it back to an equal value, and refuses it if its end was cut
-/// off. Throws std::invalid_argument on a value that parse() would refuse.
+/// The killfile's text. parse() reads it back to an equal value, but for the fields of the run that
+/// killfiles do not have, and refuses it if its end was cut off. Throws std::invalid_argument on a
+/// value that parse() would refuse.
 std::string to_text(const Killfile& killfile);
 
 /// Reads a killfile's text; `name` stands for the file in messages. Throws std::invalid_argument
@@ -179,15 +167,5 @@ using Narrow = std::function<std::vector<Listed>(std::vector<Listed>)>;
 /// matches.
 Listed find(const std::filesystem::path& folder, std::string_view text, const Narrow& narrow = {},
             const std::function<void(std::string_view)>& told = {});
-
-// Kinds of characters, whatever the locale is.
-
-inline bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
-inline bool is_alphanumeric(char c) {
-  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
 
 }  // namespace dtool::killfiles

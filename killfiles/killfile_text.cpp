@@ -2,7 +2,7 @@
 // A killfile's text. It is written by hand to keep the order of the keys, and read through
 // StrictTable.
 //
-// The number of machines stands before them, and every key but `seed`, `chain` and `rerun_of` is
+// The number of machines stands before them, and every key but those that are Kept::if_set is
 // always written. So a file that was cut short is recognised.
 #include <fmt/format.h>
 
@@ -11,6 +11,7 @@
 #include <limits>
 #include <set>
 #include <stdexcept>
+#include <utility>
 
 #include "killfiles/killfile.h"
 #include "killfiles/strict_toml.h"
@@ -20,14 +21,6 @@ namespace {
 
 constexpr std::int64_t kFormat = 1;
 
-// `2026-11-21T03:45:12Z`, or nothing.
-bool is_time(std::string_view text) {
-  constexpr std::string_view kForm = "0000-00-00T00:00:00Z";
-  return text.empty() || std::ranges::equal(text, kForm, [](char c, char form) {
-           return form == '0' ? c >= '0' && c <= '9' : c == form;
-         });
-}
-
 bool is_anchored(std::string_view path) {
   return path.empty() || path.starts_with('/') || path.starts_with("~/");
 }
@@ -36,16 +29,30 @@ std::string line(std::string_view key, std::string_view value) {
   return fmt::format("{} = {}\n", key, to_toml(value));
 }
 
-std::string array_line(std::string_view key, const std::vector<std::string>& values) {
+std::string line(std::string_view key, const std::vector<std::string>& values) {
   std::string text = fmt::format("{} = [", key);
   for (std::size_t i = 0; i < values.size(); ++i) text += (i == 0 ? "" : ", ") + to_toml(values[i]);
   return text + "]\n";
 }
 
-// TOML's integers are signed; a larger seed is written as a string.
-std::string seed_line(std::uint64_t seed) {
-  const bool fits = seed <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-  return fits ? fmt::format("seed = {}\n", seed) : fmt::format("seed = \"{}\"\n", seed);
+std::string line(std::string_view key, int value) {
+  return fmt::format("{} = {}\n", key, value);
+}
+
+/// TOML's integers are signed; a larger number is written as a string.
+template <typename Number>
+std::string line(std::string_view key, const std::optional<Number>& value) {
+  if (!value) return "";
+  const bool fits = std::in_range<std::int64_t>(*value);
+  return fmt::format(fmt::runtime(fits ? "{} = {}\n" : "{} = \"{}\"\n"), key, *value);
+}
+
+/// Without the fields that killfiles do not have.
+Killfile as_kept(Killfile killfile) {
+  visit_rows(killfile, [](const Row& row, auto& value) {
+    if (row.in_killfile == Kept::no) value = {};
+  });
+  return killfile;
 }
 
 std::vector<std::string> join_settings(const Killfile& killfile) {
@@ -89,17 +96,48 @@ std::string require_path(const StrictTable& table, std::string_view key) {
   return path;
 }
 
-std::optional<std::uint64_t> read_seed(const StrictTable& table) {
-  if (!table.has("seed")) return std::nullopt;
-  const std::string digits = table.holds_text("seed")
-                                 ? table.text("seed").value()
-                                 : std::to_string(table.integer("seed").value());
-  const bool is_number = !digits.empty() && digits.size() <= 20 &&
-                         std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; });
-  if (is_number && (digits.size() < 20 || digits <= "18446744073709551615")) {
-    return std::stoull(digits);
-  }
-  table.refuse("seed", fmt::format("'{}' is no number from 0 to 18446744073709551615", digits));
+// A field of the run from the file.
+
+void take(const StrictTable& table, std::string_view key, std::string& value) {
+  value = require_text(table, key);
+}
+
+void take(const StrictTable& table, std::string_view key, std::vector<std::string>& value) {
+  value = require_texts(table, key);
+}
+
+void take(const StrictTable& table, std::string_view key, int& value) {
+  value = require_count(table, key);
+}
+
+void take(const StrictTable& table, std::string_view key, std::optional<int>& value) {
+  value = require_count(table, key);
+}
+
+void take(const StrictTable& table, std::string_view key, std::optional<std::uint64_t>& value) {
+  const std::string digits =
+      table.holds_text(key) ? table.text(key).value() : std::to_string(table.integer(key).value());
+  const bool is_number =
+      !digits.empty() && digits.size() <= 20 && std::ranges::all_of(digits, is_digit);
+  if (!is_number || (digits.size() == 20 && digits > "18446744073709551615"))
+    table.refuse(key, fmt::format("'{}' is no number from 0 to 18446744073709551615", digits));
+  value = std::stoull(digits);
+}
+
+const char* key_of(const Row& row) {
+  return *row.key == '\0' ? row.name : row.key;
+}
+
+void read_run(const StrictTable& table, Run& run) {
+  // What was so before a dtool wrote it.
+  run.on_failure = Run::kLeave;
+  run.engine = "ssh";
+  visit_rows(run, [&table](const Row& row, auto& value) {
+    if (row.in_killfile == Kept::no) return;
+    if (row.in_killfile == Kept::yes || table.has(key_of(row))) take(table, key_of(row), value);
+  });
+  refuse_faults(
+      run, [&table](const char* name, const std::string& fault) { table.refuse(name, fault); });
 }
 
 Kind read_kind(const StrictTable& table) {
@@ -108,13 +146,6 @@ Kind read_kind(const StrictTable& table) {
     table.refuse("kind", fmt::format("'{}' is neither 'run' nor 'config'", kind));
   }
   return kind == "run" ? Kind::run : Kind::config;
-}
-
-std::string read_on_failure(const StrictTable& table) {
-  std::string on_failure = table.text("on_failure").value_or("leave");
-  if (on_failure != "stop" && on_failure != "leave")
-    table.refuse("on_failure", fmt::format("'{}' is neither 'stop' nor 'leave'", on_failure));
-  return on_failure;
 }
 
 std::vector<std::pair<std::string, std::string>> read_settings(const StrictTable& table) {
@@ -127,15 +158,6 @@ std::vector<std::pair<std::string, std::string>> read_settings(const StrictTable
     settings.emplace_back(joined.substr(0, equals), joined.substr(equals + 1));
   }
   return settings;
-}
-
-/// Empty for a run that goes on from no other.
-std::vector<std::string> read_chain(const StrictTable& table) {
-  const auto chain = table.texts("chain").value_or(std::vector<std::string>());
-  for (const std::string& each : chain) {
-    if (!is_run_id(each)) table.refuse("chain", fmt::format("'{}' is no run id", each));
-  }
-  return chain;
 }
 
 /// Nothing if an older dtool wrote the file.
@@ -153,6 +175,17 @@ HostIdentity read_identity(const StrictTable& table) {
   if (!is_well_formed(identity))
     table.refuse("machine_id", "and what follows are of no host\nhint: the file was edited");
   return identity;
+}
+
+std::vector<std::string> known_keys() {
+  std::vector<std::string> keys = {
+      "format",       "kind",          "nproc_per_node", "code_path",
+      "coordinator",  "job",           "ended",          "ssh_config_file",
+      "ssh_settings", "machine_count", "machine"};
+  visit_rows(Run(), [&keys](const Row& row, const auto&) {
+    if (row.in_killfile != Kept::no) keys.emplace_back(key_of(row));
+  });
+  return keys;
 }
 
 void require_known(const StrictTable& table, const std::vector<std::string>& keys) {
@@ -211,12 +244,6 @@ std::vector<Machine> read_machines(const StrictTable& table, const std::string& 
 
 }  // namespace
 
-bool is_run_id(std::string_view id) {
-  return !id.empty() && id.size() <= 200 && is_alphanumeric(id.front()) &&
-         std::ranges::all_of(
-             id, [](char c) { return is_alphanumeric(c) || c == '.' || c == '_' || c == '-'; });
-}
-
 std::string run_folder(const std::string& run_id) {
   return "~/.dtool/runs/" + run_id;
 }
@@ -233,26 +260,19 @@ std::string to_text(const Killfile& killfile) {
   const std::string& id = killfile.run_id;
   std::string text = fmt::format("# written by dtool; `dtool kill {}` ends this run\n", id);
   text += fmt::format("format = {}\n", kFormat);
-  text += line("run_id", id);
+  visit_rows(killfile, [&text](const Row& row, const auto& value) {
+    const bool is_left_out =
+        row.in_killfile == Kept::if_set && value == std::decay_t<decltype(value)>();
+    if (row.in_killfile != Kept::no && !is_left_out) text += line(key_of(row), value);
+  });
   text += line("kind", killfile.kind == Kind::run ? "run" : "config");
-  text += line("created", killfile.created);
-  text += line("launcher", killfile.launcher);
-  text += line("what", killfile.what);
-  text += array_line("command_line", killfile.command_line);
-  if (killfile.seed) text += seed_line(*killfile.seed);
-  text += line("distributed_ip_and_port", killfile.distributed_ip_and_port);
-  text += fmt::format("nproc_per_node = {}\n", killfile.nproc_per_node);
+  text += line("nproc_per_node", killfile.nproc_per_node);
   text += line("code_path", killfile.code_path);
-  text += line("on_failure", killfile.on_failure);
-  text += fmt::format("max_restarts = {}\n", killfile.max_restarts);
-  if (!killfile.chain.empty()) text += array_line("chain", killfile.chain);
-  if (!killfile.rerun_of.empty()) text += line("rerun_of", killfile.rerun_of);
   text += line("coordinator", killfile.coordinator);
-  text += line("launched_by", killfile.launched_by);
   text += line("job", killfile.job);
   text += line("ended", killfile.ended);
   text += line("ssh_config_file", killfile.ssh_config_file);
-  text += array_line("ssh_settings", join_settings(killfile));
+  text += line("ssh_settings", join_settings(killfile));
   text += fmt::format("machine_count = {}\n", killfile.machines.size());
   for (const Machine& machine : killfile.machines) {
     text += fmt::format("\n[[machine]]\nid = {}\n", machine.id);
@@ -271,7 +291,7 @@ std::string to_text(const Killfile& killfile) {
   }
   // A killfile that cannot be read back must not be written: when things go wrong, it is the only
   // record of the run.
-  if (parse(text, "killfile of run '" + id + "'") != killfile) {
+  if (parse(text, "killfile of run '" + id + "'") != as_kept(killfile)) {
     throw std::logic_error(fmt::format("killfile of run '{}': its text does not read back", id));
   }
   return text;
@@ -284,56 +304,14 @@ Killfile parse(std::string_view text, const std::string& name) {
                                        "hint: the run was started by another version of dtool",
                                        *format, kFormat));
   }
-  require_known(table, {"format",
-                        "run_id",
-                        "kind",
-                        "created",
-                        "launcher",
-                        "what",
-                        "command_line",
-                        "seed",
-                        "distributed_ip_and_port",
-                        "nproc_per_node",
-                        "code_path",
-                        "on_failure",
-                        "max_restarts",
-                        "chain",
-                        "rerun_of",
-                        "coordinator",
-                        "launched_by",
-                        "job",
-                        "ended",
-                        "ssh_config_file",
-                        "ssh_settings",
-                        "machine_count",
-                        "machine"});
+  require_known(table, known_keys());
   require_count(table, "format");
   Killfile killfile;
-  killfile.run_id = require_text(table, "run_id");
-  if (!is_run_id(killfile.run_id)) {
-    table.refuse("run_id", fmt::format("'{}' is no run id", killfile.run_id));
-  }
+  read_run(table, killfile);
   killfile.kind = read_kind(table);
-  killfile.created = require_text(table, "created");
-  if (!is_time(killfile.created)) {
-    table.refuse("created",
-                 fmt::format("'{}' is no time such as 2026-11-21T03:45:12Z", killfile.created));
-  }
-  killfile.launcher = require_text(table, "launcher");
-  killfile.what = require_text(table, "what");
-  killfile.command_line = require_texts(table, "command_line");
-  killfile.seed = read_seed(table);
-  killfile.distributed_ip_and_port = require_text(table, "distributed_ip_and_port");
   killfile.nproc_per_node = require_count(table, "nproc_per_node");
   killfile.code_path = require_text(table, "code_path");
-  killfile.on_failure = read_on_failure(table);
-  if (table.has("max_restarts")) killfile.max_restarts = require_count(table, "max_restarts");
-  killfile.chain = read_chain(table);
-  if (table.has("rerun_of")) killfile.rerun_of = require_text(table, "rerun_of");
-  if (!killfile.rerun_of.empty() && !is_run_id(killfile.rerun_of))
-    table.refuse("rerun_of", fmt::format("'{}' is no run id", killfile.rerun_of));
   if (table.has("coordinator")) killfile.coordinator = require_text(table, "coordinator");
-  if (table.has("launched_by")) killfile.launched_by = require_text(table, "launched_by");
   if (table.has("job")) killfile.job = require_text(table, "job");
   if (table.has("ended")) killfile.ended = require_text(table, "ended");
   if (!is_time(killfile.ended))

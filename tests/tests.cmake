@@ -62,6 +62,7 @@ if(DTOOL_TESTS)
     tests/unit/killfiles/killfile_folder_test.cpp
     tests/unit/killfiles/killfile_text_test.cpp
     tests/unit/killfiles/nearest_test.cpp
+    tests/unit/killfiles/run_test.cpp
     tests/unit/killfiles/strict_toml_test.cpp
     tests/unit/killfiles/toml_bytes_test.cpp
     tests/unit/killfiles/version_test.cpp

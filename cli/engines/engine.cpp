@@ -34,8 +34,8 @@ std::string Engine::started(const RunPlan& plan, const killfiles::Killfile& kill
   const bool hides_order = ssh::expand(folded) != names;
   return fmt::format("started on {}{}; {}, seed {}, rank 0 listens on {}", folded,
                      hides_order ? ", machine 0 on " + names.front() : "",
-                     counted(static_cast<std::size_t>(plan.world_size), "process"), plan.seed,
-                     killfile.distributed_ip_and_port);
+                     counted(static_cast<std::size_t>(plan.world_size), "process"),
+                     plan.seed.value_or(0), killfile.listener);
 }
 
 std::vector<std::unique_ptr<Engine>> make_engines() {
@@ -63,14 +63,14 @@ std::string engine_title(std::string_view name) {
 
 const Engine& choose_engine(const std::vector<std::unique_ptr<Engine>>& engines,
                             const RunFlags& flags) {
-  if (flags.engine.empty()) {
+  if (flags.run.engine.empty()) {
     const bool names_hosts = !flags.hosts.runs_on.empty() || !flags.hosts.hostfile.empty();
     const auto at_home =
         std::ranges::find_if(engines, [](const auto& each) { return each->is_at_home(); });
     return names_hosts || at_home == engines.end() ? *engines.front() : **at_home;
   }
-  const auto found =
-      std::ranges::find(engines, flags.engine, [](const auto& engine) { return engine->name(); });
+  const auto found = std::ranges::find(engines, flags.run.engine,
+                                       [](const auto& engine) { return engine->name(); });
   return **found;  // CLI11 has checked the name
 }
 
@@ -116,14 +116,14 @@ void set_processes(const RunFlags& flags, const Targets& targets,
 bool complete_from_hosts(Console& console, const RunFlags& flags, const Targets& targets,
                          const std::vector<Checked>& checked, RunPlan& plan) {
   set_processes(flags, targets, checked, plan);
-  if (plan.listener.empty())
-    plan.listener = plan.machines.size() == 1 ? "127.0.0.1" : checked[0].address;
+  if (plan.address.empty())
+    plan.address = plan.machines.size() == 1 ? "127.0.0.1" : checked[0].address;
   if (plan.port == 0) plan.port = checked[0].port;
-  const std::vector<ssh::Host> cut = cut_off(plan.listener, checked);
+  const std::vector<ssh::Host> cut = cut_off(plan.address, checked);
   if (cut.empty()) return true;
   const std::string first = ssh::to_string(targets.hosts.front());
   console.fail(fmt::format("rank 0 on {} would listen on {}, where {} cannot reach it", first,
-                           plan.listener, fold_hosts(cut)),
+                           plan.address, fold_hosts(cut)),
                fmt::format("name another host first in --runs_on, or another address of {}: "
                            "--distributed_ip_and_port IP:PORT",
                            first));

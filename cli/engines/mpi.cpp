@@ -181,7 +181,7 @@ bool MpiEngine::complete(Console& console, const RunFlags& flags, const Targets&
   if (std::ranges::find(plan.networks, "unknown") != plan.networks.end()) plan.networks.clear();
   // A `local` that knows the others by its SSH configuration alone has learnt from them who it is.
   const auto address = ssh::find_answer(checked.front().environment, "mpi_address");
-  if (address && plan.listener.empty() && targets.hosts.front().is_local) plan.listener = *address;
+  if (address && plan.address.empty() && targets.hosts.front().is_local) plan.address = *address;
   place_coordinator(checked, plan);
   return complete_from_hosts(console, flags, targets, checked, plan) &&
          (np_ == 0 || fill_slots(console, plan));
@@ -215,8 +215,7 @@ std::string MpiEngine::mpirun_text(const RunPlan& plan) const {
   return assign_array("mpi_hosts", of_each(plan, hostfile_words)) +
          assign("networks", fmt::format("{}", fmt::join(plan.networks, ","))) +
          assign_array("mpirun_arguments", read_arguments(arguments_)) +
-         assign("on_failure", plan.on_failure == OnFailure::stop ? "stop" : "leave") +
-         assign("run_id", plan.run_id) +
+         assign("on_failure", plan.on_failure) + assign("run_id", plan.run_id) +
          assign("run_folder", killfiles::run_folder(plan.run_id).substr(2)) +
          std::string(scripts::kMpirun);
 }

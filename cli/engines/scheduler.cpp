@@ -111,13 +111,13 @@ void SchedulerEngine::place(const RunFlags& flags, const Targets& targets, RunPl
         fmt::format("--distributed_ip_and_port names a machine, and {} chooses those itself",
                     title()),
         "leave it away: rank 0 listens on the job's first node, on a free port");
-  if (!flags.gpus.empty())
+  if (!flags.run.gpus.empty())
     throw UsageError(
         fmt::format("--gpus chooses a machine's GPUs, and {} does that itself", title()),
         "ask it for a number of GPUs: --gpus_per_node, --gres, or an argument of its own");
   const JobRequest request = this->request();
   const std::vector<std::uint64_t> seeds = parse_seeds(request.seeds);
-  if (!seeds.empty() && flags.seed)
+  if (!seeds.empty() && flags.run.seed)
     throw UsageError("--seed and --seeds each say which seeds are used", "give one of them");
   const int processes = processes_of_node(request.ntasks_per_node, flags.nproc_per_node,
                                           request.value("--gpus_per_node"));
@@ -155,7 +155,8 @@ std::string SchedulerEngine::arrays(const RunPlan& plan) const {
   const std::size_t nodes = nodes_of(plan);
   for (std::size_t i = 0; i < plan.machines.size(); i += nodes) {
     const std::string& part = plan.machines[i].part;
-    seeds.push_back(std::to_string(each_seed.empty() ? plan.seed : each_seed[seeds.size()]));
+    seeds.push_back(
+        std::to_string(each_seed.empty() ? plan.seed.value_or(0) : each_seed[seeds.size()]));
     parts.push_back(part.empty() ? "" : "/" + part);
   }
   return assign("nodes", std::to_string(nodes)) + assign_array("parts", parts) +
@@ -182,7 +183,7 @@ std::string SchedulerEngine::batch(const RunPlan& plan) const {
   text += assign("run_id", plan.run_id) + assign("all_tasks", std::to_string(all_tasks)) +
           assign("tasks", is_even ? std::to_string(shape.tasks) : "") +
           assign("max_restarts", std::to_string(plan.max_restarts)) +
-          assign("on_failure", plan.on_failure == OnFailure::stop ? "stop" : "leave") +
+          assign("on_failure", plan.on_failure) +
           assign("has_trainer", plan.program.empty() ? "yes" : "no") +
           assign("torchrun", is_torchrun ? "yes" : "no") +
           assign("notice", std::to_string(shape.notice)) +
@@ -233,8 +234,7 @@ ssh::ScreenJob SchedulerEngine::job_of(const RunPlan& plan) const {
   ssh::ScreenJob job = name_job(plan, plan.machines.front());
   job.files = {{"batch", batch(plan)}, {"rank", rank(plan)}};
   if (plan.world_size > 1) job.files.emplace_back("token", plan.token);
-  if (!plan.experiment_toml.empty())
-    job.files.emplace_back("experiment.toml", plan.experiment_toml);
+  if (!plan.experiment.empty()) job.files.emplace_back("experiment.toml", plan.experiment);
   job.begin = folders(plan);
   return job;
 }
@@ -253,7 +253,7 @@ std::vector<HostJob> SchedulerEngine::jobs(const RunPlan& plan) const {
 std::string SchedulerEngine::what_was_started(const RunPlan& plan) const {
   return fmt::format("{}, {}, {}", counted(nodes_of(plan), "node"),
                      counted(static_cast<std::size_t>(plan.world_size), "process"),
-                     shared_->seeds.empty() ? fmt::format("seed {}", plan.seed)
+                     shared_->seeds.empty() ? fmt::format("seed {}", plan.seed.value_or(0))
                                             : "for each of the seeds " + shared_->seeds);
 }
 

@@ -53,8 +53,8 @@ host::Supervision supervision(const RunPlan& plan, const MachinePlan& machine) {
   settings.host = ssh::to_string(machine.host);
   settings.places = static_cast<int>(plan.machines.size());
   settings.max_restarts = plan.max_restarts;
-  settings.lost_after = plan.lost_after;
-  settings.address = plan.listener;
+  settings.lost_after = std::chrono::seconds(plan.lost_after.value_or(killfiles::kUsualLostAfter));
+  settings.address = plan.address;
   settings.port = plan.coordinator_port;
   if (machine.id != 0) return settings;
   settings.ends_with = plan.ends_with;
@@ -66,7 +66,7 @@ host::Supervision supervision(const RunPlan& plan, const MachinePlan& machine) {
 }  // namespace
 
 bool has_coordinator(const RunPlan& plan) {
-  return plan.on_failure == OnFailure::stop && plan.machines.size() > 1;
+  return plan.on_failure == RunPlan::kStop && plan.machines.size() > 1;
 }
 
 void place_coordinator(const std::vector<Checked>& checked, RunPlan& plan) {
@@ -78,11 +78,10 @@ ssh::ScreenJob make_supervised_job(const RunPlan& plan, const MachinePlan& machi
   ssh::ScreenJob job = name_job(plan, machine);
   job.script = script_variables(plan, machine);
   for (const std::string_view part : parts) job.script.append(part);
-  if (!plan.experiment_toml.empty())
-    job.files.emplace_back("experiment.toml", plan.experiment_toml);
+  if (!plan.experiment.empty()) job.files.emplace_back("experiment.toml", plan.experiment);
   if (plan.world_size > 1 || plan.machines.size() > 1) job.files.emplace_back("token", plan.token);
   job.beginning = ssh::Beginning::told;
-  if (plan.on_failure == OnFailure::stop)
+  if (plan.on_failure == RunPlan::kStop)
     job.files.emplace_back("supervise", host::to_text(supervision(plan, machine)));
   return job;
 }

@@ -175,7 +175,7 @@ int CheckAction::tell_json(Console& console, const std::vector<ssh::Host>& hosts
   }
   nlohmann::json document = {{"exit_code", exit_code}, {"hosts", list}};
   RunPlan plan;
-  plan.listener = address_;
+  plan.address = address_;
   plan.port = port_;
   document["distributed_ip_and_port"] =
       address_.empty() || port_ == 0 ? nlohmann::json() : nlohmann::json(listener_of(plan));

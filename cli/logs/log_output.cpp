@@ -69,7 +69,7 @@ LogOutput::LogOutput(Console& console, const killfiles::Killfile& run, Fold fold
       fold_(fold),
       selection_(selection),
       with_json_(with_json),
-      scheduler_(engine_title(run.launched_by)),
+      scheduler_(engine_title(run.engine)),
       rank_labels_(run.machines.size()),
       texts_(run.machines.size()),
       complaints_(run.machines.size()) {

@@ -31,7 +31,7 @@ std::string must_be_engine(const std::string& name) {
 /// Those of both commands. `code_path`: what that flag is about.
 void add_shared_flags(Options& command, RunFlags& flags, const std::vector<std::string>& engines,
                       const std::string& code_path) {
-  command.add_option("--launcher", flags.engine, "what starts the processes (ssh)")
+  command.add_option("--launcher", flags.run.engine, "what starts the processes (ssh)")
       .type_name(fmt::format("{}", fmt::join(engines, "|")))
       .check(must_be_engine)
       .one_of(engines);
@@ -41,7 +41,7 @@ void add_shared_flags(Options& command, RunFlags& flags, const std::vector<std::
       .add_option("--config_kwargs", flags.config_kwargs,
                   R"(settings to merge into the experiment: '{"train":{"epochs":3}}')")
       .type_name("JSON");
-  command.add_whole_number("-s,--seed", flags.seed,
+  command.add_whole_number("-s,--seed", flags.run.seed,
                            "random seed, the same on every machine (any; it is recorded)",
                            {0, std::numeric_limits<std::uint64_t>::max()});
   command
@@ -69,30 +69,35 @@ void add_shared_flags(Options& command, RunFlags& flags, const std::vector<std::
       .check(must_not_be_empty)
       .type_name("PATH");
   command
-      .add_option("--output_dir", flags.output_dir,
+      .add_option("--output_dir", flags.run.output_dir,
                   "a folder for outputs on the hosts (experiment_output, in the code folder)")
       .type_name("PATH");
   command.add_option("--extra_tag", flags.extra_tag, "text to include in the run's id");
   command.add_option("--nproc_per_node", flags.nproc_per_node,
                      "processes per machine; auto: one per GPU, else 1 (auto)");
   command
-      .add_option("--gpus", flags.gpus,
+      .add_option("--gpus", flags.run.gpus,
                   "the GPUs of each machine to use, such as 0,2 or GPU-UUID (all)")
       .type_name("LIST");
   command
-      .add_option("--on_failure", flags.on_failure,
+      .add_option("--on_failure", flags.run.on_failure,
                   "when a machine fails: stop the others' processes, or leave them (stop)")
       .type_name("stop|leave")
       .one_of({"stop", "leave"});
   command
-      .add_whole_number("--max_restarts", flags.max_restarts,
+      .add_whole_number("--max_restarts", flags.run.max_restarts,
                         "restart the whole run after a failure, at most N times (0)", {0, 1000})
       .type_name("N");
   command
-      .add_whole_number("--lost_after", flags.lost_after,
+      .add_whole_number("--lost_after", flags.run.lost_after,
                         "a machine without a sign of life for this long has failed (60)",
                         {1, kLongestSilence})
       .type_name("SECONDS");
+  command
+      .add_whole_number("--nice", flags.run.nice,
+                        "the niceness of the run's processes: 19 lets all others go first (0)",
+                        {0, killfiles::kMostNice})
+      .type_name("N");
   add_program_flags(command, flags.program);
   command
       .add_option("--export", flags.exports, "VAR or VAR=VALUE for the run's processes; repeatable")
@@ -201,9 +206,10 @@ void apply_settings(const Settings& settings, RunFlags& flags) {
     if (flag.empty()) flag = setting.value_or(otherwise);
   };
   use(flags.code_path, settings.code_path, "");
-  use(flags.output_dir, settings.output_dir, "experiment_output");
+  use(flags.run.output_dir, settings.output_dir, "experiment_output");
   use(flags.nproc_per_node, settings.nproc_per_node, "auto");
-  if (!flags.lost_after) flags.lost_after = settings.lost_after;
+  if (!flags.run.lost_after)
+    flags.run.lost_after = settings.lost_after.value_or(killfiles::kUsualLostAfter);
   if (settings.relay && !flags.relay && !flags.no_relay)
     (*settings.relay ? flags.relay : flags.no_relay) = true;
   constexpr bool kUnlessTold = true;
@@ -270,13 +276,13 @@ void take_program_flags(const ProgramFlags& flags, RunPlan& plan) {
           "other processes alone",
           "give one of them");
     plan.rendezvous = "independent";
-    plan.on_failure = OnFailure::leave;
+    plan.on_failure = RunPlan::kLeave;
   }
   if (!flags.ends_with) return;
   if (plan.engine != "ssh")
     throw UsageError(
         fmt::format("--ends_with goes with --launcher ssh, and this run uses {}", plan.engine));
-  if (plan.on_failure == OnFailure::leave)
+  if (plan.on_failure == RunPlan::kLeave)
     throw UsageError(
         "--ends_with ends the other machines' programs, and --independent and "
         "--on_failure leave let them go on",

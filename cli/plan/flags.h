@@ -16,9 +16,6 @@
 
 namespace dtool::cli {
 
-// The flags of `dtool run` about its program: what the processes are told of each other, which of
-// the program's words are filled in, and which machine ends the run.
-
 class Options;
 
 /// The words that --fill replaces in a program's words.
@@ -26,7 +23,7 @@ inline constexpr std::array<std::string_view, 11> kPlaceholders = {
     "{rank}", "{local_rank}", "{world_size}", "{machine_id}", "{machines}", "{listener}",
     "{ip}",   "{port}",       "{seed}",       "{output_dir}", "{run_id}"};
 
-/// The flags as typed.
+/// The flags about the program, as typed.
 struct ProgramFlags {
   bool fill = false;
   std::string rendezvous;
@@ -43,8 +40,6 @@ void take_program_flags(const ProgramFlags& flags, RunPlan& plan);
 /// The first placeholder in the program's words.
 std::optional<std::string_view> find_placeholder(const std::vector<std::string>& program);
 
-class Options;
-
 /// What a run begins from: `dtool run` with an experiment or a program, or with --resume, or `dtool
 /// rerun`.
 enum class Start { anew, resumed, rerun };
@@ -57,26 +52,20 @@ inline const char* verb_of(Start start) {
 /// The flags as typed; empty if not given.
 struct RunFlags {
   HostOptions hosts;
-  std::string engine;
+  killfiles::Run run;  ///< the fields of the run that have a flag
   std::string experiment;
   std::string resume;  ///< the id of a run, or its beginning
   std::string rerun;   ///< the id of a run, or its beginning
   std::string listener = "auto";
   std::string config_kwargs;
-  std::optional<std::uint64_t> seed;
   EnvironmentFlags environment;
   std::string environment_file;     ///< the file of --environment
   std::vector<std::string> extras;  ///< the extras of that file's project
   std::vector<std::string> groups;
   bool system_site_packages = false;
   std::string code_path;
-  std::string output_dir;
   std::string extra_tag;
   std::string nproc_per_node;
-  std::string gpus;
-  std::string on_failure;
-  std::optional<int> max_restarts;
-  std::optional<int> lost_after;  ///< seconds
   ProgramFlags program;
   std::vector<std::string> exports;
   std::vector<std::string> env_files;

@@ -144,11 +144,11 @@ std::string name_of_program(const std::vector<std::string>& program) {
 }
 
 std::string listener_of(const RunPlan& plan) {
-  return address_and_port(plan.listener, plan.port);
+  return address_and_port(plan.address, plan.port);
 }
 
 std::string coordinator_of(const RunPlan& plan) {
-  return plan.coordinator_port == 0 ? "" : address_and_port(plan.listener, plan.coordinator_port);
+  return plan.coordinator_port == 0 ? "" : address_and_port(plan.address, plan.coordinator_port);
 }
 
 std::string outputs_of_run(const RunPlan& plan) {
@@ -186,17 +186,17 @@ std::string script_variables(const RunPlan& plan, const MachinePlan& machine) {
   std::string text =
       assign_path("code", machine.code_folder) + assign_path("tree", machine.tree) +
       assign_path("output", output_folder(plan, machine)) +
-      assign("is_resumed", plan.chain.empty() ? "no" : "yes") + assign("listener", plan.listener) +
+      assign("is_resumed", plan.chain.empty() ? "no" : "yes") + assign("listener", plan.address) +
       assign("port", std::to_string(plan.port)) + assign("listener_and_port", listener_of(plan)) +
       assign("place", std::to_string(machine.id)) + assign_array("processes_of", processes) +
-      assign("seed", std::to_string(plan.seed)) +
-      assign("max_restarts", std::to_string(plan.max_restarts)) +
-      assign("lost_after", std::to_string(plan.lost_after.count())) +
       assign("git_commit", plan.git_commit) + assign("trainer", machine.trainer) +
       assign("pytorch", machine.pytorch) + assign_array("program", plan.program) +
       assign("fill", plan.fill ? "yes" : "no") + assign("rendezvous", plan.rendezvous) +
       assign("threads", machine.threads == 0 ? "" : std::to_string(machine.threads)) +
       assign("rank", "");
+  for (const auto& [row, value, usual] : killfiles::tell(plan)) {
+    if (row.is_for_scripts) text += assign(row.name, value.empty() ? usual : value);
+  }
   std::vector<std::string> exported;
   text += "export_variables() {\n  :\n";
   for (const auto& [name, value] : plan.variables) {

@@ -13,6 +13,7 @@
 
 #include "cli/plan/environment.h"
 #include "killfiles/killfile.h"
+#include "killfiles/run.h"
 #include "ssh/host.h"
 #include "ssh/screen_job.h"
 
@@ -41,41 +42,22 @@ struct MachinePlan {
   ssh::Host peer;  ///< the host's name for machine 0's own ssh, if an engine uses that
 };
 
-/// What happens to the other machines' processes when those of one machine fail.
-enum class OnFailure { stop, leave };
-
-struct RunPlan {
-  std::string run_id;
-  std::vector<std::string> chain;  ///< the runs that it goes on from, oldest first: the outputs go
-                                   ///< to the first one's folder
-  std::string rerun_of;            ///< the run that it repeats; or empty
-  std::string what;                ///< name of the experiment or program
-  std::string engine;              ///< its name
-  std::uint64_t seed = 0;
-  std::string listener;  ///< machine 0's address for the others; empty: known once it runs
+struct RunPlan : killfiles::Run {
+  std::string address;  ///< machine 0's, where rank 0 listens; empty: known once it runs
   std::uint16_t port = 0;
   int world_size = 0;  ///< 0: unknown until the hosts were asked
-  OnFailure on_failure = OnFailure::stop;
-  int max_restarts = 0;  ///< the most restarts of the whole run, after a failure
-  /// The time without a sign of life after which a machine counts as failed.
-  std::chrono::seconds lost_after{60};
   /// The port where machine 0 listens for reports; 0: there are no reports.
   std::uint16_t coordinator_port = 0;
   std::string token;  ///< secret that a machine must know to report
-  std::vector<std::string>
-      program;        ///< the user's program and its arguments; empty: the bundled trainer
   bool fill = false;  ///< placeholders in its words are replaced
   /// Things that its processes are told of each other: env, never, or independent (each is a job of
   /// its own).
   std::string rendezvous = "env";
   std::optional<int> ends_with;  ///< the machine whose good end is the run's
-  std::string experiment_toml;   ///< empty: none
   std::string git_commit;        ///< the commit of the sent code; empty: unknown
   Environment environment;       ///< the environment of the processes on a host
-  std::string output_dir;        ///< relative to the code folder, absolute, or from `~/`
   /// The variables from the settings and --export.
   std::vector<std::pair<std::string, std::string>> variables;
-  std::string gpus;  ///< the list of --gpus; empty: not given
   std::vector<MachinePlan> machines;
   /// The networks between machine 0 and the others (CIDR), if known.
   std::vector<std::string> networks;

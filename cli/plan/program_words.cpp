@@ -198,7 +198,7 @@ void require_script(const RunPlan& plan, const std::vector<std::string>& exclude
 std::vector<std::string> notes_on_words(const RunPlan& plan, const RunFlags& flags) {
   std::vector<std::string> notes;
   const bool has_others = is_away(plan);
-  note_path("--output_dir", flags.output_dir, has_others, notes);
+  note_path("--output_dir", flags.run.output_dir, has_others, notes);
   note_path("--code_path", flags.code_path, has_others, notes);
   note_path("--env_activate_path", flags.environment.activate, has_others, notes);
   if (!flags.extra_tag.empty() &&

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "cli/ready/conda_packages.h"
+// The packages of an environment.yml, resolved by py-rattler.
+#include "cli/ready/packages.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "cli/ready/python_packages.h"
+// The packages of a requirements.txt or uv.lock, chosen by uv, and the folders that keep packages.
+#include "cli/ready/packages.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,7 +13,6 @@
 
 #include "cli/action.h"
 #include "cli/console.h"
-#include "cli/ready/conda_packages.h"
 #include "cli/scripts.h"
 #include "killfiles/nearest.h"
 #include "killfiles/whole_file.h"

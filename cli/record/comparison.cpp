@@ -62,18 +62,13 @@ Words settings_of(const RunRecord& record) {
   };
   add("what", record.what);
   if (!record.program.empty()) add("program", fmt::format("{}", fmt::join(record.program, " ")));
-  add("seed", std::to_string(record.seed));
+  for (const auto& [row, value, usual] : killfiles::tell(record)) {
+    if (row.is_compared && *row.shown != '\0') add(row.shown, value);
+  }
   for (const auto& [name, value] : record.environment.items())
     add("environment: " + name, value.is_string() ? value.get<std::string>() : value.dump());
   if (!record.variables.empty())
     add("exported", fmt::format("{}", fmt::join(record.variables, " ")));
-  add("output_dir", record.output_dir);
-  add("gpus", record.gpus);
-  add("resumes", fmt::format("{}", fmt::join(record.chain, " ")));
-  add("repeats", record.rerun_of);
-  add("engine", record.engine);
-  add("on_failure", record.on_failure);
-  add("max_restarts", std::to_string(record.max_restarts));
   add("machines", std::to_string(record.machines.size()));
   add("dtool", record.dtool_version);
   std::string python = record.packages.substr(0, record.packages.find('\n'));

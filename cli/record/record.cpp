@@ -25,6 +25,7 @@ using nlohmann::json;
 constexpr int kFormat = 1;
 constexpr std::size_t kMostDiff = 1U << 20U;
 constexpr int kDeepest = 8;
+constexpr const char* kPackedDiff = "diff_zstd_base64";
 
 /// JSON holds UTF-8 alone, but paths and arguments may be any bytes.
 json with_all_bytes(json value) {
@@ -43,7 +44,27 @@ json with_own_bytes(json value) {
   return value;
 }
 
-json identity_json(const killfiles::HostIdentity& identity) {
+// A record's values as JSON. A struct has the names that its fields() tells.
+
+template <typename Struct>
+concept HasNames = requires(Struct& each) {
+  each.fields([](auto&&...) {});
+};
+
+template <typename Struct, typename Visit>
+void visit_names(Struct& value, Visit visit) {
+  value.fields([&visit](auto&&... each) {
+    static_assert(host::has_fields<Struct, sizeof...(each)>, "fields() leaves out a field");
+    (visit(each.name, each.value), ...);
+  });
+}
+
+template <typename Value>
+json json_of(const Value& value) {
+  return value;
+}
+
+json json_of(const killfiles::HostIdentity& identity) {
   return {{"name", identity.name},
           {"machine_id", identity.machine_id},
           {"boot_id", identity.boot_id},
@@ -51,183 +72,92 @@ json identity_json(const killfiles::HostIdentity& identity) {
           {"host_key", identity.host_key}};
 }
 
-json machine_json(const RecordedMachine& machine) {
-  return {{"id", machine.id},
-          {"host", machine.host},
-          {"identity", identity_json(machine.identity)},
-          {"code_folder", machine.code_folder},
-          {"tree", machine.tree},
-          {"output_folder", machine.output_folder},
-          {"processes", machine.processes},
-          {"threads", machine.threads},
-          {"cores", machine.cores},
-          {"memory_bytes", machine.memory},
-          {"gpus", machine.gpus},
-          {"driver", machine.driver},
-          {"trainer", machine.trainer}};
+template <HasNames Struct>
+json json_of(const Struct& value) {
+  json document;
+  // fields() also serves those who read; nothing is written here.
+  visit_names(const_cast<Struct&>(value),
+              [&](const char* name, const auto& each) { document[name] = json_of(each); });
+  return document;
 }
 
-/// to_text and to_json add the diff, each in its form.
-json code_json(const RecordedCode& code) {
-  return {{"folder", code.folder},
-          {"fingerprint", code.fingerprint},
-          {"files", code.files},
-          {"commit", code.commit},
-          {"branch", code.branch},
-          {"is_dirty", code.is_dirty},
-          {"deleted", code.deleted},
-          {"untracked", code.untracked},
-          {"diff_left_out", code.diff_left_out}};
+template <typename Value>
+json json_of(const std::optional<Value>& value) {
+  return value ? json_of(*value) : json(nullptr);
 }
 
-json end_json(const RecordedEnd& end) {
-  return {{"at", end.at},
-          {"state", end.state},
-          {"exit_code", end.exit_code},
-          {"attempts", end.attempts},
-          {"cause", end.cause},
-          {"metrics", end.metrics},
-          {"validation", end.validation}};
+template <HasNames Struct>
+json json_of(const std::vector<Struct>& values) {
+  json list = json::array();
+  for (const Struct& each : values) list.push_back(json_of(each));
+  return list;
 }
 
-json forgotten_json(const RecordedForgetting& forgotten) {
-  return {{"at", forgotten.at}, {"left_on", forgotten.left_on}};
+// And back. A key that is missing, as one that came later, leaves the value as it is.
+
+template <typename Value>
+void take(const json& from, const char* key, Value& value);
+
+template <typename Value>
+void take(const json& from, Value& value) {
+  from.get_to(value);
+}
+
+void take(const json& from, killfiles::HostIdentity& identity) {
+  take(from, "name", identity.name);
+  take(from, "machine_id", identity.machine_id);
+  take(from, "boot_id", identity.boot_id);
+  take(from, "process_namespace", identity.process_namespace);
+  take(from, "host_key", identity.host_key);
+}
+
+template <HasNames Struct>
+void take(const json& from, Struct& value) {
+  visit_names(value, [&from](const char* name, auto& each) { take(from, name, each); });
+}
+
+template <typename Value>
+void take(const json& from, std::optional<Value>& value) {
+  if (!from.is_null()) take(from, value.emplace());
+}
+
+template <HasNames Struct>
+void take(const json& from, std::vector<Struct>& values) {
+  for (const json& each : from) take(each, values.emplace_back());
+}
+
+template <typename Value>
+void take(const json& from, const char* key, Value& value) {
+  if (const auto found = from.find(key); found != from.end()) take(*found, value);
 }
 
 json record_json(const RunRecord& record) {
-  json machines = json::array();
-  for (const RecordedMachine& each : record.machines) machines.push_back(machine_json(each));
-  return {{"run_id", record.run_id},
-          {"created", record.created},
-          {"launcher", record.launcher},
-          {"command_line", record.command_line},
-          {"chain", record.chain},
-          {"rerun_of", record.rerun_of},
-          {"flags", record.flags ? json(*record.flags) : json(nullptr)},
-          {"what", record.what},
-          {"engine", record.engine},
-          {"experiment", record.experiment},
-          {"program", record.program},
-          {"seed", record.seed},
-          {"variables", record.variables},
-          {"environment", record.environment},
-          {"output_dir", record.output_dir},
-          {"gpus", record.gpus},
-          {"distributed_ip_and_port", record.listener},
-          {"on_failure", record.on_failure},
-          {"max_restarts", record.max_restarts},
-          {"dtool_version", record.dtool_version},
-          {"code", code_json(record.code)},
-          {"machines", std::move(machines)},
-          {"packages", record.packages},
-          {"end", record.end ? end_json(*record.end) : json(nullptr)},
-          {"forgotten", record.forgotten ? forgotten_json(*record.forgotten) : json(nullptr)}};
+  json document = to_json(static_cast<const killfiles::Run&>(record));
+  RunRecord& fields = const_cast<RunRecord&>(record);  // nothing is written
+  fields.own_fields([&](auto&&... each) { ((document[each.name] = json_of(each.value)), ...); });
+  return document;
 }
 
-/// A key that is missing, as one that came later, leaves the value as it is.
-template <typename Value>
-void take(const json& from, const char* key, Value& value) {
-  if (const auto found = from.find(key); found != from.end()) found->get_to(value);
-}
-
-RecordedMachine machine_of(const json& from) {
-  RecordedMachine machine;
-  take(from, "id", machine.id);
-  take(from, "host", machine.host);
-  const json identity = from.value("identity", json::object());
-  take(identity, "name", machine.identity.name);
-  take(identity, "machine_id", machine.identity.machine_id);
-  take(identity, "boot_id", machine.identity.boot_id);
-  take(identity, "process_namespace", machine.identity.process_namespace);
-  take(identity, "host_key", machine.identity.host_key);
-  take(from, "code_folder", machine.code_folder);
-  take(from, "tree", machine.tree);
-  take(from, "output_folder", machine.output_folder);
-  take(from, "processes", machine.processes);
-  take(from, "threads", machine.threads);
-  take(from, "cores", machine.cores);
-  take(from, "memory_bytes", machine.memory);
-  take(from, "gpus", machine.gpus);
-  take(from, "driver", machine.driver);
-  take(from, "trainer", machine.trainer);
-  return machine;
-}
-
-RecordedCode code_of(const json& from) {
-  RecordedCode code;
-  take(from, "folder", code.folder);
-  take(from, "fingerprint", code.fingerprint);
-  take(from, "files", code.files);
-  take(from, "commit", code.commit);
-  take(from, "branch", code.branch);
-  take(from, "is_dirty", code.is_dirty);
-  take(from, "deleted", code.deleted);
-  take(from, "untracked", code.untracked);
-  take(from, "diff_left_out", code.diff_left_out);
-  std::string packed;
-  take(from, "diff_zstd_base64", packed);
-  if (packed.empty()) return code;
+std::string unpacked_diff(const std::string& packed) {
   const auto bytes = ssh::from_base64(packed);
   const auto diff = bytes ? unpack(*bytes, kMostDiff) : std::nullopt;
   if (!diff) throw std::runtime_error("its diff is damaged");
-  code.diff = *diff;
-  return code;
-}
-
-RecordedEnd end_of(const json& from) {
-  RecordedEnd end;
-  take(from, "at", end.at);
-  take(from, "state", end.state);
-  take(from, "exit_code", end.exit_code);
-  take(from, "attempts", end.attempts);
-  take(from, "cause", end.cause);
-  take(from, "metrics", end.metrics);
-  take(from, "validation", end.validation);
-  return end;
+  return *diff;
 }
 
 RunRecord record_of(const json& from) {
   if (from.at("format").get<int>() != kFormat)
     throw std::runtime_error("it has another format, of a newer dtool");
   RunRecord record;
-  from.at("run_id").get_to(record.run_id);
-  if (!killfiles::is_run_id(record.run_id)) throw std::runtime_error("its run id is none");
-  take(from, "created", record.created);
-  take(from, "launcher", record.launcher);
-  take(from, "command_line", record.command_line);
-  take(from, "chain", record.chain);
-  if (!std::ranges::all_of(record.chain, killfiles::is_run_id))
-    throw std::runtime_error("it goes on from what is no run");
-  take(from, "rerun_of", record.rerun_of);
-  if (!record.rerun_of.empty() && !killfiles::is_run_id(record.rerun_of))
-    throw std::runtime_error("it repeats what is no run");
-  if (const auto flags = from.find("flags"); flags != from.end() && !flags->is_null())
-    flags->get_to(record.flags.emplace());
-  take(from, "what", record.what);
-  take(from, "engine", record.engine);
-  take(from, "experiment", record.experiment);
-  take(from, "program", record.program);
-  take(from, "seed", record.seed);
-  take(from, "variables", record.variables);
-  take(from, "environment", record.environment);
-  take(from, "output_dir", record.output_dir);
-  take(from, "gpus", record.gpus);
-  take(from, "distributed_ip_and_port", record.listener);
-  take(from, "on_failure", record.on_failure);
-  take(from, "max_restarts", record.max_restarts);
-  take(from, "dtool_version", record.dtool_version);
-  take(from, "packages", record.packages);
-  record.code = code_of(from.value("code", json::object()));
-  for (const json& each : from.value("machines", json::array()))
-    record.machines.push_back(machine_of(each));
-  const json end = from.value("end", json(nullptr));
-  if (!end.is_null()) record.end = end_of(end);
-  const json forgotten = from.value("forgotten", json(nullptr));
-  if (!forgotten.is_null()) {
-    RecordedForgetting& told = record.forgotten.emplace();
-    take(forgotten, "at", told.at);
-    take(forgotten, "left_on", told.left_on);
-  }
+  visit_rows(record,
+             [&from](const killfiles::Row& row, auto& value) { take(from, row.name, value); });
+  refuse_faults(record, [](const char* name, const std::string& fault) {
+    throw std::runtime_error(fmt::format("{}: {}", name, fault));
+  });
+  record.own_fields([&from](auto&&... each) { (take(from, each.name, each.value), ...); });
+  std::string packed;
+  take(from.value("code", json::object()), kPackedDiff, packed);
+  if (!packed.empty()) record.code.diff = unpacked_diff(packed);
   return record;
 }
 
@@ -236,8 +166,9 @@ RunRecord record_of(const json& from) {
 std::string to_text(const RunRecord& record) {
   json document = with_all_bytes(record_json(record));
   document["format"] = kFormat;
+  document["code"].erase("diff");
   if (!record.code.diff.empty())
-    document["code"]["diff_zstd_base64"] = ssh::to_base64(pack(record.code.diff));
+    document["code"][kPackedDiff] = ssh::to_base64(pack(record.code.diff));
   return document.dump(1) + "\n";
 }
 
@@ -253,26 +184,30 @@ RunRecord parse_record(std::string_view text, const std::string& name) {
 
 nlohmann::json to_json(const RunRecord& record) {
   json document = record_json(record);
-  document["code"]["diff"] = record.code.diff;
   document["is_recorded"] = !record.is_of_killfile;
+  return document;
+}
+
+nlohmann::json to_json(const killfiles::Run& run) {
+  json document;
+  visit_rows(run, [&document](const killfiles::Row& row, const auto& value) {
+    document[row.name] = json_of(value);
+  });
+  return document;
+}
+
+nlohmann::json to_json(const killfiles::Killfile& killfile) {
+  json document;
+  visit_rows(killfile, [&document](const killfiles::Row& row, const auto& value) {
+    if (row.in_killfile != killfiles::Kept::no) document[row.name] = json_of(value);
+  });
   return document;
 }
 
 RunRecord record_of(const killfiles::Killfile& killfile) {
   RunRecord record;
+  static_cast<killfiles::Run&>(record) = killfile;
   record.is_of_killfile = true;
-  record.run_id = killfile.run_id;
-  record.created = killfile.created;
-  record.launcher = killfile.launcher;
-  record.command_line = killfile.command_line;
-  record.chain = killfile.chain;
-  record.rerun_of = killfile.rerun_of;
-  record.what = killfile.what;
-  record.engine = killfile.launched_by;
-  record.seed = killfile.seed.value_or(0);
-  record.listener = killfile.distributed_ip_and_port;
-  record.on_failure = killfile.on_failure;
-  record.max_restarts = killfile.max_restarts;
   for (const killfiles::Machine& each : killfile.machines) {
     RecordedMachine& machine = record.machines.emplace_back();
     machine.id = each.id;

@@ -18,6 +18,18 @@
 
 namespace dtool::cli {
 
+/// A value with its name in a record.
+template <typename Value>
+struct Named {
+  const char* name;
+  Value& value;
+};
+
+template <typename Value>
+Named<Value> named(const char* name, Value& value) {
+  return {name, value};
+}
+
 /// One machine's part. Paths are on the host.
 struct RecordedMachine {
   int id = 0;
@@ -33,6 +45,14 @@ struct RecordedMachine {
   std::vector<std::string> gpus;
   std::string driver;
   std::string trainer;  ///< the first line of its --version; empty: a program ran
+
+  void fields(auto visit) {
+    visit(named("id", id), named("host", host), named("identity", identity),
+          named("code_folder", code_folder), named("tree", tree),
+          named("output_folder", output_folder), named("processes", processes),
+          named("threads", threads), named("cores", cores), named("memory_bytes", memory),
+          named("gpus", gpus), named("driver", driver), named("trainer", trainer));
+  }
 };
 
 /// The code that was sent.
@@ -47,6 +67,13 @@ struct RecordedCode {
   std::string diff_left_out;           ///< why there is no diff of a dirty tree; or empty
   std::vector<std::string> deleted;    ///< files of the commit that were deleted: only their names
   std::vector<std::string> untracked;  ///< files that git does not know
+
+  void fields(auto visit) {
+    visit(named("folder", folder), named("fingerprint", fingerprint), named("files", files),
+          named("commit", commit), named("branch", branch), named("is_dirty", is_dirty),
+          named("diff", diff), named("diff_left_out", diff_left_out), named("deleted", deleted),
+          named("untracked", untracked));
+  }
 };
 
 /// How a run ended.
@@ -58,37 +85,29 @@ struct RecordedEnd {
   std::string cause;                    ///< the reason why the run failed; or empty
   nlohmann::json metrics = nullptr;     ///< the last line of training; or null
   nlohmann::json validation = nullptr;  ///< the last line of validation; or null
+
+  void fields(auto visit) {
+    visit(named("at", at), named("state", state), named("exit_code", exit_code),
+          named("attempts", attempts), named("cause", cause), named("metrics", metrics),
+          named("validation", validation));
+  }
 };
 
 /// That the killfile was deleted.
 struct RecordedForgetting {
   std::string at;       ///< UTC, in a killfile's form
   std::string left_on;  ///< hosts on which something may have been left; empty: nothing was left
+
+  void fields(auto visit) { visit(named("at", at), named("left_on", left_on)); }
 };
 
-struct RunRecord {
-  std::string run_id;
-  std::string created;
-  std::string launcher;                   ///< user@host
-  std::vector<std::string> command_line;  ///< the command line without the values of exports
-  std::vector<std::string> chain;         ///< the runs that it goes on from, oldest first
-  std::string rerun_of;                   ///< the run that it repeats; or empty
+struct RunRecord : killfiles::Run {
   /// The flags as typed, without those that only one command is about, and without exports that
   /// have a value; with those of the runs that it goes on from. Nothing: an older dtool wrote the
   /// record.
   std::optional<std::map<std::string, std::vector<std::string>>> flags;
-  std::string what;
-  std::string engine;      ///< the value of --launcher
-  std::string experiment;  ///< TOML, after merging; empty: a program ran
-  std::vector<std::string> program;
-  std::uint64_t seed = 0;
   std::vector<std::string> variables;                     ///< names of what was exported
   nlohmann::json environment = nlohmann::json::object();  ///< to_json(Environment)
-  std::string output_dir;                                 ///< the path as given
-  std::string gpus;                                       ///< the list of --gpus; or empty
-  std::string listener;                                   ///< `IP:PORT`; or empty
-  std::string on_failure;
-  int max_restarts = 0;
   std::string dtool_version;
   RecordedCode code;
   std::vector<RecordedMachine> machines;
@@ -100,6 +119,13 @@ struct RunRecord {
   std::string state_now;
   bool is_state_known = true;   ///< every machine answered then; not kept either
   bool is_of_killfile = false;  ///< made from a killfile: an older dtool wrote no record
+
+  /// Those that are kept beside the run's.
+  void own_fields(auto visit) {
+    visit(named("flags", flags), named("variables", variables), named("environment", environment),
+          named("dtool_version", dtool_version), named("code", code), named("machines", machines),
+          named("packages", packages), named("end", end), named("forgotten", forgotten));
+  }
 };
 
 /// The record's text and back. parse_record throws std::runtime_error that names `name` if the text
@@ -109,6 +135,11 @@ RunRecord parse_record(std::string_view text, const std::string& name);
 
 /// For people and programs: the diff and all names as text; bytes that are no UTF-8 are replaced.
 nlohmann::json to_json(const RunRecord& record);
+
+/// The run alone: all its fields, by their names in a record.
+nlohmann::json to_json(const killfiles::Run& run);
+/// The same of those that killfiles have.
+nlohmann::json to_json(const killfiles::Killfile& killfile);
 
 /// The parts that a killfile has, too.
 RunRecord record_of(const killfiles::Killfile& killfile);

@@ -265,10 +265,16 @@ killfiles::Killfile new_killfile(const std::string& run_id,
                                  const std::vector<std::string>& command_line) {
   killfiles::Killfile killfile;
   killfile.run_id = run_id;
-  killfile.created = utc_now();
-  killfile.launcher = user_and_host();
-  killfile.command_line = command_line;
+  killfile.engine = "ssh";
+  killfile.on_failure = killfiles::Run::kLeave;
+  note_start(killfile, command_line);
   return killfile;
+}
+
+void note_start(killfiles::Run& run, const std::vector<std::string>& command_line) {
+  run.created = utc_now();
+  run.launcher = user_and_host();
+  run.command_line = command_line;
 }
 
 void discard_run_folders(ssh::Remote& remote, const std::string& run_id) {

@@ -77,8 +77,11 @@ std::string make_run_id(const std::string& name);
 /// The current time in UTC, in a killfile's form.
 std::string utc_now();
 
-/// A killfile with the run's id and command line, the time, and who starts the run and where. It
-/// has no machines yet.
+/// Notes the time, the command line, and who starts the run and where.
+void note_start(killfiles::Run& run, const std::vector<std::string>& command_line);
+
+/// A killfile with the run's id and its start, of jobs over SSH that do not depend on each other.
+/// It has no machines yet.
 killfiles::Killfile new_killfile(const std::string& run_id,
                                  const std::vector<std::string>& command_line);
 

@@ -122,7 +122,7 @@ void EarlierRun::give_flags(Options& command) {
   };
   must_stay("--launcher", record_.engine);
   if (start_ == Start::resumed) {
-    must_stay("--seed", std::to_string(record_.seed));
+    must_stay("--seed", std::to_string(record_.seed.value_or(0)));
     if (typed_.contains("--seeds"))
       throw UsageError("--seeds starts a run for each seed, and --resume goes on from one run",
                        "leave one of them out");
@@ -147,9 +147,11 @@ void EarlierRun::give_flags(Options& command) {
     if (flag == kExport && typed_.contains(flag))
       give(flag, merged_exports(values, typed_.at(flag)));
   }
-  give("--launcher", {record_.engine});
-  if (!has_seed) give("--seed", {std::to_string(record_.seed)});
-  if (!typed_.contains("--output_dir")) give("--output_dir", {record_.output_dir});
+  for (const auto& [row, value, usual] : killfiles::tell(record_)) {
+    const std::string flag = row.flag;
+    const bool is_decided = typed_.contains(flag) || (flag == "--seed" && has_seed);
+    if (!flag.empty() && !value.empty() && !is_decided) give(flag, {value});
+  }
   if (names_hosts) return;
   std::vector<std::string> hosts;
   for (const RecordedMachine& each : record_.machines) {

@@ -16,7 +16,7 @@
 #include "cli/plan/flags.h"
 #include "cli/plan/plan.h"
 #include "cli/plan/program_words.h"
-#include "cli/ready/python_packages.h"
+#include "cli/ready/packages.h"
 #include "cli/record/record.h"
 #include "cli/record/recorded.h"
 #include "ssh/host/child.h"
@@ -44,7 +44,7 @@ void take_program(PendingRun& run, const Invocation& invocation) {
       check_config_kwargs(run.flags.config_kwargs, machines);
     } else {
       const auto changed = run.resumes() ? resumed_experiment : repeated_experiment;
-      run.plan.experiment_toml =
+      run.plan.experiment =
           changed(earlier.what, earlier.experiment, run.flags.config_kwargs, machines).toml;
     }
   } else if (!run.flags.experiment.empty()) {
@@ -54,7 +54,7 @@ void take_program(PendingRun& run, const Invocation& invocation) {
                        "hosts are joined by commas: --runs_on h1,h2; a program's words follow it");
     const ExperimentText experiment =
         read_experiment(run.flags.experiment, run.flags.config_kwargs, machines);
-    run.plan.experiment_toml = experiment.toml;
+    run.plan.experiment = experiment.toml;
     run.experiment_is_shipped = experiment.is_shipped;
     run.plan.what = experiment.name;
   } else if (run.plan.program.empty()) {
@@ -87,6 +87,7 @@ void refuse_other_environments(PendingRun& run) {
 }  // namespace
 
 void make_plan(PendingRun& run, const Invocation& invocation, const Targets& targets) {
+  static_cast<killfiles::Run&>(run.plan) = run.flags.run;
   run.plan.engine = run.engine->name();
   run.engine->place(run.flags, targets, run.plan);
   take_program(run, invocation);
@@ -95,11 +96,8 @@ void make_plan(PendingRun& run, const Invocation& invocation, const Targets& tar
       run.flags.extra_tag.empty() ? run.plan.what : run.plan.what + "_" + run.flags.extra_tag);
   run.plan.token = ssh::random_hex(16);
   // A seed that every library accepts.
-  run.plan.seed = run.flags.seed.value_or(std::random_device()() & 0x7fffffffU);
-  run.plan.on_failure = run.flags.on_failure == "leave" ? OnFailure::leave : OnFailure::stop;
-  run.plan.max_restarts = run.flags.max_restarts.value_or(0);
-  if (run.flags.lost_after) run.plan.lost_after = std::chrono::seconds(*run.flags.lost_after);
-  if (run.plan.on_failure == OnFailure::leave && run.plan.max_restarts > 0)
+  run.plan.seed = run.plan.seed.value_or(std::random_device()() & 0x7fffffffU);
+  if (run.plan.on_failure == RunPlan::kLeave && run.plan.max_restarts > 0)
     throw UsageError("--max_restarts starts again what --on_failure leave does not stop",
                      "leave --on_failure away");
   run.plan.environment = make_environment(run.flags.environment, invocation.settings.all());
@@ -111,9 +109,8 @@ void make_plan(PendingRun& run, const Invocation& invocation, const Targets& tar
   }
   check_torchrun(run.plan.environment, run.plan.program);
   take_program_flags(run.flags.program, run.plan);
-  require_path_of_hosts(run.flags.output_dir);
+  require_path_of_hosts(run.plan.output_dir);
   require_path_of_hosts(run.flags.code_path);
-  run.plan.output_dir = run.flags.output_dir;
   run.plan.variables.assign(invocation.settings.all().environment.begin(),
                             invocation.settings.all().environment.end());
   for (const std::string& file : run.flags.env_files) {
@@ -121,8 +118,8 @@ void make_plan(PendingRun& run, const Invocation& invocation, const Targets& tar
   }
   for (const std::string& text : run.flags.exports)
     run.plan.variables.push_back(parse_export(text));
-  if (!run.flags.gpus.empty()) {
-    Variable gpus = parse_gpus(run.flags.gpus);
+  if (!run.plan.gpus.empty()) {
+    Variable gpus = parse_gpus(run.plan.gpus);
     for (const std::string_view name : {std::string_view(gpus.first), kAmdsGpus}) {
       if (find_variable(run.plan.variables, name))
         throw UsageError(
@@ -130,12 +127,11 @@ void make_plan(PendingRun& run, const Invocation& invocation, const Targets& tar
             "give one of them");
     }
     run.plan.variables.push_back(std::move(gpus));
-    run.plan.gpus = run.flags.gpus;
   }
   if (run.earlier) run.earlier->require_variables(run.plan);
   if (run.flags.listener != "auto") {
     const ListenerAddress listener = parse_listener(run.flags.listener, targets);
-    run.plan.listener = listener.address;
+    run.plan.address = listener.address;
     run.plan.port = listener.port;
   }
   const bool has_own_tree = run.wants_sync() && run.flags.own_tree;
@@ -254,7 +250,7 @@ void keep_earlier_code(PendingRun& run, Console& console) {
   const auto listing = read_listing(earlier.run_id);
   if (!listing) return;
   const tree_sync::Tree tree = read_code_tree(
-      {run.flags.excludes, run.flags.includes, run.flags.output_dir, run.flags.env_files});
+      {run.flags.excludes, run.flags.includes, run.flags.run.output_dir, run.flags.env_files});
   const auto changed = changed_since(tree, tree_sync::make_listing(*listing));
   if (changed.empty()) return;
   run.keeps_code = true;

@@ -11,7 +11,7 @@
 #include "cli/host_options.h"
 #include "cli/plan/flags.h"
 #include "cli/plan/plan.h"
-#include "cli/ready/python_packages.h"
+#include "cli/ready/packages.h"
 #include "cli/record/record.h"
 #include "cli/run/earlier_code.h"
 #include "cli/run/earlier_run.h"

@@ -18,7 +18,7 @@
 #include "cli/plan/flags.h"
 #include "cli/plan/plan.h"
 #include "cli/ready/check.h"
-#include "cli/ready/python_environment.h"
+#include "cli/ready/packages.h"
 #include "cli/ready/tree_push.h"
 #include "cli/record/recorded.h"
 #include "killfiles/killfile.h"
@@ -79,13 +79,13 @@ Needs needs_of(const PendingRun& run, const Targets& targets) {
   }
   needs.trainer = run.plan.program.empty();
   if (needs.trainer) {
-    needs.experiment_toml = run.plan.experiment_toml;
+    needs.experiment_toml = run.plan.experiment;
     if (!run.flags.no_trainer_bundle) offer_trainer(needs);
   }
   needs.visible_gpus.cuda = find_variable(run.plan.variables, "CUDA_VISIBLE_DEVICES");
   needs.visible_gpus.rocr = find_variable(run.plan.variables, "ROCR_VISIBLE_DEVICES");
   needs.visible_gpus.hip = find_variable(run.plan.variables, kAmdsGpus);
-  needs.gpus = run.flags.gpus;
+  needs.gpus = run.flags.run.gpus;
   needs.port = run.plan.port;
   needs.peer = peer_of(targets);
   needs.machines = static_cast<int>(run.plan.machines.size());
@@ -298,7 +298,7 @@ bool send_code(PendingRun& run, RunReport& report, Console& console, ssh::Remote
   if (run.earlier_code) tree = run.earlier_code->tree();
   if (run.sends_to_code_folder()) {
     tree = read_code_tree(
-        {run.flags.excludes, run.flags.includes, run.flags.output_dir, run.flags.env_files});
+        {run.flags.excludes, run.flags.includes, run.flags.run.output_dir, run.flags.env_files});
     for (tree_sync::Destination& each : destinations)
       if (each.own) each.own->folders = tree->empty_folders;
     for (const std::string& note : notes_on_tree(*tree, run.flags.typed_excludes))
@@ -319,7 +319,7 @@ bool send_code(PendingRun& run, RunReport& report, Console& console, ssh::Remote
     const RecordedCode& code = run.record.code = run.earlier->record().code;
     run.plan.git_commit = code.is_dirty ? code.commit + "-dirty" : code.commit;
   } else if (run.wants_sync()) {
-    const auto state = state_of_code_tree(run.flags.output_dir);
+    const auto state = state_of_code_tree(run.flags.run.output_dir);
     if (state) run.plan.git_commit = to_string(*state);
     run.record.code = record_code(*tree, state);
   }
@@ -359,6 +359,7 @@ bool send_code(PendingRun& run, RunReport& report, Console& console, ssh::Remote
   note_log_in_shell(run.plan, console);
   if (!run.engine->complete(console, run.flags, targets, hosts.checked, run.plan)) return false;
   take_identities(hosts.checked, run.plan);
+  if (!run.plan.address.empty()) run.plan.listener = listener_of(run.plan);
   record_plan(run.plan, hosts.checked, run.record);
   if (const tree_sync::Listing* listing = push ? push->steps().listing() : nullptr) {
     run.record.code.fingerprint = listing->fingerprint;
@@ -374,7 +375,7 @@ void require_experiment(const PendingRun& run, Console& console) {
   Needs needs;
   needs.code_folders = {current_folder()};
   needs.trainer = true;
-  needs.experiment_toml = run.plan.experiment_toml;
+  needs.experiment_toml = run.plan.experiment;
   needs.machines = static_cast<int>(run.plan.machines.size());
   const auto here = ssh::make_fleet({ssh::parse_host("local")}, {});
   const std::string fault = check_hosts(console, *here, needs).front().experiment_fault;
@@ -403,21 +404,8 @@ void add_hardware(const Checked& checked, RecordedMachine& machine) {
 }  // namespace
 
 void record_plan(const RunPlan& plan, const std::vector<Checked>& checked, RunRecord& record) {
-  record.run_id = plan.run_id;
-  record.chain = plan.chain;
-  record.rerun_of = plan.rerun_of;
-  record.what = plan.what;
-  record.engine = plan.engine;
-  record.experiment = plan.experiment_toml;
-  record.program = plan.program;
-  record.seed = plan.seed;
   for (const auto& [name, value] : plan.variables) record.variables.push_back(name);
   record.environment = to_json(plan.environment);
-  record.output_dir = plan.output_dir;
-  record.gpus = plan.gpus;
-  if (!plan.listener.empty()) record.listener = listener_of(plan);
-  record.on_failure = plan.on_failure == OnFailure::stop ? "stop" : "leave";
-  record.max_restarts = plan.max_restarts;
   record.dtool_version = killfiles::dtool_version();
   for (const MachinePlan& each : plan.machines) {
     RecordedMachine& machine = record.machines.emplace_back();

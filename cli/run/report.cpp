@@ -15,6 +15,14 @@
 namespace dtool::cli {
 namespace {
 
+/// What both documents of `dtool run` have.
+nlohmann::json json_of_start(const RunPlan& plan) {
+  nlohmann::json document = to_json(static_cast<const killfiles::Run&>(plan));
+  document["launcher"] = plan.engine;  // its name here from the beginning
+  document["environment"] = to_json(plan.environment);
+  return document;
+}
+
 nlohmann::json plan_as_json(const RunPlan& plan, const Engine& engine, const OpenQuestions& open) {
   nlohmann::json machines = nlohmann::json::array();
   for (const MachinePlan& machine : plan.machines) {
@@ -26,16 +34,11 @@ nlohmann::json plan_as_json(const RunPlan& plan, const Engine& engine, const Ope
   }
   nlohmann::json scripts = nlohmann::json::array();
   for (const HostJob& each : engine.jobs(plan)) scripts.push_back(each.job.script);
-  nlohmann::json document = {{"run_id", plan.run_id},
-                             {"chain", plan.chain},
-                             {"rerun_of", plan.rerun_of},
-                             {"launcher", plan.engine},
-                             {"seed", plan.seed},
-                             {"environment", to_json(plan.environment)},
-                             {"distributed_ip_and_port", open.listener},
-                             {"sends_code", !open.code.empty()},
-                             {"machines", machines},
-                             {"scripts", scripts}};
+  nlohmann::json document = json_of_start(plan);
+  document.update({{"distributed_ip_and_port", open.listener},
+                   {"sends_code", !open.code.empty()},
+                   {"machines", machines},
+                   {"scripts", scripts}});
   for (const auto& [title, text] : engine.texts(plan)) document["texts"][title] = text;
   return document;
 }
@@ -68,20 +71,13 @@ nlohmann::json describe_run(const RunPlan& plan, const killfiles::Killfile& kill
                         {"processes", plan.machines[i].processes},
                         {"first_rank", plan.machines[i].first_rank}});
   }
-  return {{"run_id", killfile.run_id},
-          {"killfile", killfiles::path_of(killfile_folder(), killfile.run_id).string()},
-          {"chain", plan.chain},
-          {"rerun_of", plan.rerun_of},
-          {"launcher", plan.engine},
-          {"job", killfile.job},
-          {"seed", plan.seed},
-          {"environment", to_json(plan.environment)},
-          {"distributed_ip_and_port", killfile.distributed_ip_and_port},
-          {"on_failure", killfile.on_failure},
-          {"max_restarts", killfile.max_restarts},
-          {"coordinator", killfile.coordinator},
-          {"world_size", plan.world_size},
-          {"machines", machines}};
+  nlohmann::json document = json_of_start(plan);
+  document.update({{"killfile", killfiles::path_of(killfile_folder(), killfile.run_id).string()},
+                   {"job", killfile.job},
+                   {"coordinator", killfile.coordinator},
+                   {"world_size", plan.world_size},
+                   {"machines", machines}});
+  return document;
 }
 
 }  // namespace
@@ -100,9 +96,7 @@ void show_plan(Console& console, const RunPlan& plan, const Engine& engine,
   row("run id", plan.run_id + "  (a new one each time)");
   row("runs",
       is_trainer ? "dtool-trainer with the experiment " + plan.what : ssh::quote_all(plan.program));
-  if (!plan.chain.empty()) row("resumes", plan.chain.back());
-  if (!plan.rerun_of.empty()) row("repeats", plan.rerun_of);
-  row("seed", std::to_string(plan.seed));
+  for (const auto& [field, value, usual] : killfiles::tell_unusual(plan)) row(field.shown, value);
   row("listener", open.listener == "auto" ? engine.usual_listener() : open.listener);
   row("processes", processes_of(plan, open));
   if (!open.code.empty()) row("sends", open.code);

@@ -46,12 +46,11 @@ class RunAction : public Action {
  private:
   void refuse_others_flags() const;
   Follow follow(const Console& console, const Settings& settings) const;
-  void keep_record(const std::vector<std::string>& command_line);
+  void keep_record();
   std::string record_for_hosts() const;
   int look_back(Invocation& invocation, const ssh::ConnectOptions& connect, EarlierOutputs& outputs,
                 RunReport& report) const;
-  bool bring(EarlierOutputs& outputs, ssh::Remote& remote, RunReport& report, Console& console,
-             const std::vector<std::string>& command_line);
+  bool bring(EarlierOutputs& outputs, ssh::Remote& remote, RunReport& report, Console& console);
 
   std::vector<std::unique_ptr<Engine>> engines_ = make_engines();
   /// The options that only some engines have, with those engines.
@@ -106,11 +105,8 @@ std::string RunAction::record_for_hosts() const {
 }
 
 /// Before the killfile: what is started is recorded whole.
-void RunAction::keep_record(const std::vector<std::string>& command_line) {
-  const killfiles::Killfile head = new_killfile(run_.plan.run_id, command_line);
-  run_.record.created = head.created;
-  run_.record.launcher = head.launcher;
-  run_.record.command_line = command_line;
+void RunAction::keep_record() {
+  static_cast<killfiles::Run&>(run_.record) = run_.plan;
   run_.record.flags = flags_to_record(command_->given());
   if (run_.repeats())
     run_.record.flags = run_.earlier->flags_of_rerun(std::move(*run_.record.flags));
@@ -138,12 +134,12 @@ int RunAction::look_back(Invocation& invocation, const ssh::ConnectOptions& conn
 /// The earlier outputs come to the hosts, and then the run is written down: a later one may go on
 /// from it only if its outputs are whole. If that fails, nothing of it is left.
 bool RunAction::bring(EarlierOutputs& outputs, ssh::Remote& remote, RunReport& report,
-                      Console& console, const std::vector<std::string>& command_line) {
+                      Console& console) {
   try {
     const bool has_other_code =
         run_.record.code.fingerprint != run_.earlier->record().code.fingerprint;
     if (outputs.bring(remote, report, has_other_code)) {
-      keep_record(command_line);
+      keep_record();
       return true;
     }
   } catch (const std::exception& error) {  // this machine's disk is full, for one
@@ -203,18 +199,18 @@ int RunAction::run(Invocation& invocation) {
     return report.end(remote->interrupted() ? kInterrupted : kNotDone);
   }
   run_.earlier_code.reset();  // it was sent
-  const std::vector<std::string> command_line = without_values(invocation.command_line);
+  note_start(run_.plan, without_values(invocation.command_line));
   const auto killfile = write_or_discard(console, *remote, run_.plan.run_id, [&] {
     if (!run_.resumes()) {
-      keep_record(command_line);
-      return write_killfile(run_.plan, command_line, targets.connect);
+      keep_record();
+      return write_killfile(run_.plan, targets.connect);
     }
     const host::Descriptor lock = lock_resuming();
     require_not_resumed(run_.earlier->record().run_id);
-    return write_killfile(run_.plan, command_line, targets.connect);
+    return write_killfile(run_.plan, targets.connect);
   });
   if (!killfile) return report.end(kNotDone);
-  if (outputs && !bring(*outputs, *remote, report, console, command_line))
+  if (outputs && !bring(*outputs, *remote, report, console))
     return report.end(remote->interrupted() || outputs->interrupted() ? kInterrupted : kNotDone);
   return start_run(console, *remote, *run_.engine, run_.plan, *killfile, targets.connect,
                    follow(console, invocation.settings.all()), record_for_hosts(), report);

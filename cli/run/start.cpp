@@ -123,20 +123,11 @@ int follow_run(Console& console, ssh::Remote& remote, const RunPlan& plan,
 
 }  // namespace
 
-killfiles::Killfile write_killfile(const RunPlan& plan,
-                                   const std::vector<std::string>& command_line,
-                                   const ssh::ConnectOptions& connect) {
-  killfiles::Killfile killfile = new_killfile(plan.run_id, command_line);
-  killfile.chain = plan.chain;
-  killfile.rerun_of = plan.rerun_of;
-  killfile.what = plan.what;
-  killfile.seed = plan.seed;
-  if (!plan.listener.empty()) killfile.distributed_ip_and_port = listener_of(plan);
+killfiles::Killfile write_killfile(const RunPlan& plan, const ssh::ConnectOptions& connect) {
+  killfiles::Killfile killfile;
+  static_cast<killfiles::Run&>(killfile) = plan;
   killfile.nproc_per_node = plan.machines.front().processes;
   killfile.code_path = plan.machines.front().code_folder;
-  killfile.on_failure = plan.on_failure == OnFailure::stop ? "stop" : "leave";
-  killfile.max_restarts = plan.max_restarts;
-  killfile.launched_by = plan.engine;
   killfile.coordinator = coordinator_of(plan);
   write_connection(connect, killfile);
   for (const MachinePlan& machine : plan.machines) {

@@ -20,9 +20,7 @@ namespace dtool::cli {
 enum class Follow { no, yes, unasked };
 
 /// Writes the killfile, which names every session that may come to exist.
-killfiles::Killfile write_killfile(const RunPlan& plan,
-                                   const std::vector<std::string>& command_line,
-                                   const ssh::ConnectOptions& connect);
+killfiles::Killfile write_killfile(const RunPlan& plan, const ssh::ConnectOptions& connect);
 
 /// Starts the engine's jobs; if one does not start, ends the others again. Returns the exit code:
 /// that of the whole run if it is followed.

@@ -87,17 +87,13 @@ void ListAction::show(Console& console, const std::vector<ListedRun>& runs) cons
 
 nlohmann::json entry_of(const ListedRun& run) {
   const killfiles::Killfile& killfile = run.killfile;
-  nlohmann::json json = {{"run_id", killfile.run_id},
-                         {"created", killfile.created},
-                         {"what", killfile.what},
-                         {"program", run.record ? run.record->program : std::vector<std::string>()},
-                         {"end", known_end(run)},
-                         {"metrics", nullptr},
-                         {"validation", nullptr},
-                         {"chain", killfile.chain},
-                         {"rerun_of", killfile.rerun_of},
-                         {"machines", killfile.machines.size()},
-                         {"hosts", folded_hosts(killfile)}};
+  nlohmann::json json = to_json(killfile);
+  json.update({{"program", run.record ? run.record->program : std::vector<std::string>()},
+               {"end", known_end(run)},
+               {"metrics", nullptr},
+               {"validation", nullptr},
+               {"machines", killfile.machines.size()},
+               {"hosts", folded_hosts(killfile)}});
   if (run.record && run.record->end) {
     json["metrics"] = run.record->end->metrics;
     json["validation"] = run.record->end->validation;

@@ -108,16 +108,13 @@ void tell(Console& console, const RunRecord& record) {
   };
   row("run", record.run_id);
   row("started", fmt::format("{} by {}", record.created, record.launcher));
-  row("resumes", fmt::format("{}", fmt::join(record.chain, " ")));
-  row("repeats", record.rerun_of);
   row("command", ssh::quote_all(record.command_line));
   if (!record.is_of_killfile) {  // a record made from a killfile has no program
     row("runs", record.program.empty() ? "dtool-trainer with the experiment " + record.what
                                        : ssh::quote_all(record.program));
-    row("seed", std::to_string(record.seed));
     row("code", describe_code(record.code));
   }
-  row("engine", record.engine);
+  for (const auto& [field, value, usual] : killfiles::tell_unusual(record)) row(field.shown, value);
   row("edits", describe_edits(record.code));
   row("tree", record.code.fingerprint);
   if (!record.machines.empty()) row("ran in", record.machines.front().tree);
@@ -126,7 +123,6 @@ void tell(Console& console, const RunRecord& record) {
   row("exports", fmt::format("{}", fmt::join(record.variables, " ")));
   row("dtool", record.dtool_version);
   row("python", describe_python(record.packages));
-  row("listener", record.listener);
   for (const RecordedMachine& each : record.machines)
     row(fmt::format("machine {}", each.id), describe_machine(each));
   if (!record.machines.empty()) row("outputs", record.machines.front().output_folder);

@@ -58,17 +58,12 @@ void StatusAction::show(Console& console, const killfiles::Killfile& killfile,
 
 void StatusAction::show_json(Console& console, const killfiles::Killfile& killfile,
                              const std::vector<MachineStatus>& machines) {
-  nlohmann::json document = {{"run_id", killfile.run_id},
-                             {"created", killfile.created},
-                             {"chain", killfile.chain},
-                             {"rerun_of", killfile.rerun_of},
-                             {"state", std::string(state_of_run(machines))},
-                             {"exit_code", exit_code_of(machines)},
-                             {"attempt", attempt_of(machines)},
-                             {"max_restarts", killfile.max_restarts},
-                             {"on_failure", killfile.on_failure},
-                             {"coordinator", killfile.coordinator},
-                             {"machines", nlohmann::json::array()}};
+  nlohmann::json document = to_json(killfile);
+  document.update({{"state", std::string(state_of_run(machines))},
+                   {"exit_code", exit_code_of(machines)},
+                   {"attempt", attempt_of(machines)},
+                   {"coordinator", killfile.coordinator},
+                   {"machines", nlohmann::json::array()}});
   for (const MachineStatus& each : machines) document["machines"].push_back(to_json(each));
   if (const auto cause = cause_of(machines)) {
     document["cause"] = cause->text;

@@ -22,7 +22,7 @@ echo 'KEY=more-secret' >keys.env
 echo notes >'new file'
 git diff -- train.py >"$work/edits"
 
-expect_exit 0 dtool run --follow --runs_on "$DTOOL_LAB_HOSTS" --seed 7 --extra_tag first --export TOKEN=sesame --env_file keys.env -- python3 train.py 0
+expect_exit 0 dtool run --follow --runs_on "$DTOOL_LAB_HOSTS" --seed 7 --nice 4 --extra_tag first --export TOKEN=sesame --env_file keys.env -- python3 train.py 0
 first=$(newest) run=$(newest)
 expect_exit 0 dtool show "$first" --json
 expect_equal "$commit trunk True" "$(json '"%s %s %s" % (d["code"]["commit"], d["code"]["branch"], d["code"]["is_dirty"])')"
@@ -43,6 +43,7 @@ expect_exit 0 dtool show "${first:0:20}"
 expect_output "^code +.*commit $commit of trunk, 2 files"
 expect_output '^edits +train\.py; 1 file unknown to git$'
 expect_output "^machine 1 +.*core"
+expect_output '^nice +4$'
 expect_output '^ended +20.*: ended$'
 
 # The python of the program, found out beside it.
@@ -86,6 +87,7 @@ expect_equal "7 8" "$(json '["%s %s" % (x["before"], x["now"]) for x in d["setti
 expect_equal True "$(json 'any(x["name"].startswith("machine 1") and x["now"] == "" for x in d["hosts"])')"
 expect_exit 0 dtool diff "$first" "$second"
 expect_output '^  seed +7 +8$'
+expect_output '^  nice +4 +-$'
 expect_output '^  train\.py +there +changed$'
 expect_exit 0 dtool diff "$first" "$first"
 expect_output '^code, settings and hosts are the same$'

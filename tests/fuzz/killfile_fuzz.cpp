@@ -17,7 +17,7 @@ killfiles::Killfile sample() {
   killfile.command_line = {"dtool", "run", "mnist", "--runs_on", "gpu[1-2]", "it's \"\n"};
   killfile.what = "mnist";
   killfile.seed = 18446744073709551615U;
-  killfile.distributed_ip_and_port = "10.0.0.1:29500";
+  killfile.listener = "10.0.0.1:29500";
   killfile.code_path = "~/code";
   killfile.on_failure = "stop";
   killfile.coordinator = "10.0.0.1:23117";

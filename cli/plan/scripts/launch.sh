@@ -2,7 +2,7 @@
 # shellcheck shell=bash disable=SC2154
 # Becomes the program where `dtool-host rank` has started this for one rank (ssh/host/session/rank.h); else the one that starts all
 # processes of one machine and ends as they do (ssh/host/session/ranks.h). Defined before: what the numbers and environment.sh have,
-# by the plan listener, port, rendezvous (env, never or independent), fill (yes or no) and threads (of each process, or empty), and by dtool-host DTOOL_HOST (itself).
+# by the plan listener, port, nice (or empty), rendezvous (env, never or independent), fill (yes or no) and threads (of each process, or empty), and by dtool-host DTOOL_HOST (itself).
 # Numbers by the plan and the numbers: attempt first_rank processes place threads world_size.
 case $rendezvous in
   env)
@@ -53,6 +53,7 @@ if [ -n "$trainer" ]; then
   words=("${inside[@]}" "$trainer" "$state/experiment.toml" --seed "$seed" --output_dir "$output")
   if ((attempt > 0)); then words+=(--checkpoint auto); elif [ "$is_resumed" = yes ]; then words+=(--checkpoint latest); fi
 fi
+[ -z "$nice" ] || words=(nice -n "$nice" "${words[@]}")
 # The record of the run names its Python and its packages. They are listed beside the program, once, on machine 0. Modules of
 # the code folder take no part.
 list_packages() {

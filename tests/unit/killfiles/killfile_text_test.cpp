@@ -31,7 +31,7 @@ Killfile example() {
   killfile.command_line = {"run", "mnist.toml", "--config_kwargs", "{\"train\":{\"epochs\":3}}"};
   killfile.what = "mnist";
   killfile.seed = 12345;
-  killfile.distributed_ip_and_port = "10.0.0.1:29500";
+  killfile.listener = "10.0.0.1:29500";
   killfile.nproc_per_node = 2;
   killfile.code_path = "/home/ann/code";
   killfile.on_failure = "stop";
@@ -117,7 +117,7 @@ Killfile random_killfile(std::mt19937& random) {
   }
   killfile.what = random_bytes(random);
   if (random() % 2 == 0) killfile.seed = (std::uint64_t{random()} << 32) + random();
-  killfile.distributed_ip_and_port = random_bytes(random);
+  killfile.listener = random_bytes(random);
   killfile.code_path = random_bytes(random);
   killfile.ssh_config_file = random_bytes(random);
   const int machines = static_cast<int>(random() % 4);

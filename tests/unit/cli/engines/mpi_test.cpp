@@ -41,7 +41,7 @@ RunPlan plan_of(const Engine& engine, const Targets& targets) {
   flags.nproc_per_node = "auto";
   RunPlan plan;
   plan.run_id = "mnist_20260101-000000-abc123";
-  plan.listener = "10.0.0.1";
+  plan.address = "10.0.0.1";
   plan.output_dir = "out";
   engine.place(flags, targets, plan);
   for (MachinePlan& machine : plan.machines) machine.code_folder = "~/code";

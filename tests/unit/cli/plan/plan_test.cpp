@@ -24,7 +24,7 @@ RunPlan plan_of(const std::vector<int>& processes) {
   RunPlan plan;
   plan.run_id = "mnist_20260101-000000-abc123";
   plan.seed = 18446744073709551615U;
-  plan.listener = "10.0.0.1";
+  plan.address = "10.0.0.1";
   plan.port = 29500;
   plan.output_dir = "experiment_output";
   for (const int count : processes) {
@@ -93,9 +93,9 @@ TEST(MakeJob, BashReadsTheScriptWhateverThePathsAndWordsHold) {
     plan.program = {awkward, awkward};
     plan.environment.activate = "~/" + awkward;
     plan.output_dir = awkward;
-    plan.listener = awkward;
+    plan.address = awkward;
     plan.variables = {{"A", awkward}, {"B", ""}};
-    plan.experiment_toml = "x = '''" + awkward + "'''";
+    plan.experiment = "x = '''" + awkward + "'''";
     for (MachinePlan& machine : plan.machines) {
       machine.code_folder = "~/" + awkward;
       EXPECT_EQ(syntax_fault(make_job(plan, machine).script), "") << awkward;
@@ -203,8 +203,16 @@ TEST(MakeJob, AProcessKnowsAfterWhichSilenceItsMachineIsLost) {
   RunPlan plan = plan_of({1});
   plan.program = {"sh", "-c", "echo $DTOOL_LOST_AFTER"};
   EXPECT_EQ(run_job(plan), "60\n");
-  plan.lost_after = std::chrono::seconds(600);
+  plan.lost_after = 600;
   EXPECT_EQ(run_job(plan), "600\n");
+}
+
+TEST(MakeJob, AProcessHasTheNicenessOfTheRun) {
+  RunPlan plan = plan_of({1});
+  plan.program = {"sh", "-c", "nice"};
+  const std::string own = run_job(plan);
+  plan.nice = 3;
+  EXPECT_EQ(run_job(plan), std::to_string(std::min(std::stoi(own) + 3, 19)) + "\n");
 }
 
 TEST(MakeJob, TheExitCodeOfASingleProcessCounts) {
@@ -272,7 +280,7 @@ TEST(MakeJob, OnlyWhatIsToBeStoppedIsSupervised) {
     return std::ranges::count(files, name, [](const auto& file) { return file.first; }) == 1;
   };
   EXPECT_TRUE(has(0, "supervise") && has(1, "supervise"));
-  plan.on_failure = OnFailure::leave;
+  plan.on_failure = RunPlan::kLeave;
   EXPECT_FALSE(has(0, "supervise") || has(1, "supervise"));
 }
 
@@ -280,7 +288,7 @@ TEST(MakeJob, TheSessionOfAMachineReadsWhatItIsTold) {
   RunPlan plan = plan_of({1, 1});
   plan.coordinator_port = 29501;
   plan.max_restarts = 2;
-  plan.lost_after = std::chrono::seconds(9);
+  plan.lost_after = 9;
   plan.machines[1].trainer = "/opt/trainer";
   const auto told = [&plan](std::size_t machine) {
     for (const auto& [name, content] : make_job(plan, plan.machines[machine]).files) {
@@ -325,7 +333,7 @@ TEST(MakeJob, TheTrainerGetsItsFlags) {
       folder.write("train er", "#!/bin/sh\nprintf '<%s>' \"$@\" \"${DTOOL_PYTORCH-none}\"\n");
   std::filesystem::permissions(trainer, std::filesystem::perms::owner_all);
   plan.machines[0].trainer = trainer.string();
-  plan.listener = "fe80::1";
+  plan.address = "fe80::1";
   const std::string said = run_job(plan);
   EXPECT_NE(said.find("/experiment.toml><--seed><18446744073709551615><--output_dir>"),
             std::string::npos)

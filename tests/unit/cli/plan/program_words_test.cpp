@@ -155,7 +155,7 @@ TEST_F(ProgramWords, WhatNoShellReadsIsTold) {
 TEST_F(ProgramWords, APathOfThisMachinesHomeFolderIsTold) {
   const tests::TemporaryVariable home("HOME", "/home/me");
   RunFlags flags;
-  flags.output_dir = "/home/me/out";
+  flags.run.output_dir = "/home/me/out";
   flags.code_path = "$SCRATCH/code";
   EXPECT_EQ(notes_on_words(plan_of({"true"}), flags),
             (Words{"--output_dir /home/me/out is a path of this machine's home folder; "
@@ -192,7 +192,7 @@ TEST_F(ProgramWords, FlagsAboutAProgramMustFitTheRun) {
   RunPlan plan = program;
   take_program_flags({false, "", true, {}}, plan);
   EXPECT_EQ(plan.rendezvous, "independent");
-  EXPECT_EQ(plan.on_failure, OnFailure::leave);
+  EXPECT_EQ(plan.on_failure, RunPlan::kLeave);
 }
 
 }  // namespace

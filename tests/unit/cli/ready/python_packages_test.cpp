@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "cli/ready/python_packages.h"
+#include "cli/ready/packages.h"
 
 #include <gtest/gtest.h>
 
 #include "cli/action.h"
-#include "cli/ready/conda_packages.h"
 #include "cli/ready/trainer_bundle.h"
 #include "killfiles/whole_file.h"
 #include "ssh/host/answers/python_environment.h"

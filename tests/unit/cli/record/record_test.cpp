@@ -6,6 +6,7 @@
 
 #include "cli/record/comparison.h"
 #include "ssh/machine/encodings.h"
+#include "tests/unit/full_run.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::cli {
@@ -40,6 +41,34 @@ TEST(Record, IsReadAsItWasWritten) {
   EXPECT_EQ(read.end->metrics, record.end->metrics);
   EXPECT_EQ(read.forgotten->left_on, record.forgotten->left_on);
   EXPECT_EQ(to_text(read), to_text(record));
+}
+
+TEST(Record, HasEveryFieldOfARun) {
+  RunRecord record;
+  static_cast<killfiles::Run&>(record) = tests::full_run();
+  const RunRecord read = parse_record(to_text(record), "x");
+  EXPECT_TRUE(static_cast<const killfiles::Run&>(read) == record) << to_text(read);
+}
+
+TEST(Record, HasEveryFieldOfAMachine) {
+  RunRecord record = some_record();
+  RecordedMachine& machine = record.machines[0];
+  machine = {3, "h", {"m", "n", "b", "1", "k"}, "c", "t", "o", 4, 5, 6, 7, {"g"}, "d", "v"};
+  const auto read = to_json(parse_record(to_text(record), "x"))["machines"][0];
+  EXPECT_EQ(read, nlohmann::json::parse(R"({"id": 3, "host": "h", "identity": {"machine_id": "m",
+      "name": "n", "boot_id": "b", "process_namespace": "1", "host_key": "k"}, "code_folder": "c",
+      "tree": "t", "output_folder": "o", "processes": 4, "threads": 5, "cores": 6,
+      "memory_bytes": 7, "gpus": ["g"], "driver": "d", "trainer": "v"})"));
+}
+
+TEST(Record, OfAnOlderVersionLeavesLaterFieldsAsTheyAreUsual) {
+  nlohmann::json older = nlohmann::json::parse(to_text(some_record()));
+  for (const char* const later : {"lost_after", "nice", "rerun_of", "flags"}) older.erase(later);
+  const RunRecord read = parse_record(older.dump(), "x");
+  EXPECT_EQ(read.lost_after, std::nullopt);
+  EXPECT_EQ(read.nice, std::nullopt);
+  EXPECT_EQ(read.rerun_of, "");
+  EXPECT_FALSE(read.flags);
 }
 
 TEST(Record, TellsFlagsAndEarlierRunsOrThatAnOlderVersionDidNot) {

@@ -76,10 +76,10 @@ TEST(EarlierRun, GivesTheFlagsTheHostsAndTheSeedOfTheEarlierRun) {
   EXPECT_EQ(resumed.flags.excludes, (std::vector<std::string>{"a b", "*.bin"}));
   EXPECT_EQ(resumed.flags.exports, (std::vector<std::string>{"HOME", "PATH"}));
   EXPECT_EQ(resumed.flags.hosts.runs_on, "h1,ann@h2:22");
-  EXPECT_EQ(resumed.flags.seed, 18446744073709551615U);
+  EXPECT_EQ(resumed.flags.run.seed, 18446744073709551615U);
   EXPECT_EQ(resumed.flags.listener, "h1:1234");
-  EXPECT_EQ(resumed.flags.output_dir, "out");
-  EXPECT_EQ(resumed.flags.engine, "ssh");
+  EXPECT_EQ(resumed.flags.run.output_dir, "out");
+  EXPECT_EQ(resumed.flags.run.engine, "ssh");
   EXPECT_TRUE(resumed.flags.relay);
 }
 
@@ -91,7 +91,7 @@ TEST(EarlierRun, WhatTheUserGivesWins) {
   EXPECT_EQ(resumed.flags.exports, (std::vector<std::string>{"PATH", "HOME=/x"}));
   EXPECT_EQ(resumed.flags.hosts.runs_on, "h7");
   EXPECT_EQ(resumed.flags.listener, "auto") << "it was one of the other hosts";
-  EXPECT_EQ(resumed.flags.output_dir, "o");
+  EXPECT_EQ(resumed.flags.run.output_dir, "o");
 }
 
 TEST(EarlierRun, SeedAndLauncherStay) {
@@ -144,11 +144,11 @@ TEST(EarlierRun, ARerunMayHaveAnotherSeedButNoneOfTheFlagsAboutSending) {
   RunRecord record = record_of_run();
   record.flags->merge(GivenFlags{{"--no_sync", {"true"}}, {"--in_place", {"true"}}});
   const Resumed again = rerun({}, record);
-  EXPECT_EQ(again.flags.seed, 18446744073709551615U);
+  EXPECT_EQ(again.flags.run.seed, 18446744073709551615U);
   EXPECT_EQ(again.flags.hosts.runs_on, "h1,ann@h2:22");
   EXPECT_EQ(again.flags.excludes, std::vector<std::string>());
   EXPECT_FALSE(again.flags.no_sync || again.flags.in_place);
-  EXPECT_EQ(rerun({"--seed", "3"}).flags.seed, 3U);
+  EXPECT_EQ(rerun({"--seed", "3"}).flags.run.seed, 3U);
   const GivenFlags to_record = again.earlier.flags_of_rerun({{"--gpus", {"0"}}});
   EXPECT_EQ(to_record.at("--exclude"), (std::vector<std::string>{"a b", "*.bin"}));
   EXPECT_EQ(to_record.size(), 4U);
@@ -170,7 +170,7 @@ TEST(EarlierRun, ARerunOfSeveralSeedsHasThemUnlessOneIsGiven) {
   app.parse(std::vector<std::string>{"digits_1"});
   EarlierRun(record, Start::rerun).give_flags(options);
   EXPECT_EQ(seeds, "1-3");
-  EXPECT_FALSE(flags.seed);
+  EXPECT_FALSE(flags.run.seed);
 }
 
 TEST(EarlierRun, WhatWentOnFromAnotherRunIsNotRerun) {

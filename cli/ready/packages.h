@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: MIT
-// The Python packages that a requirements.txt or uv.lock wants, chosen on this machine by uv for
-// the hosts' Python, and laid out in `~/.dtool/wheels/HASH` as a virtual environment has them.
+// `--environment`: the packages that a file wants. Those of a requirements.txt or uv.lock are
+// chosen on this machine by uv for the hosts' Python, and laid out in `~/.dtool/wheels/HASH` as a
+// virtual environment has them.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/console.h"
 #include "ssh/machine/run_to_end.h"
+#include "ssh/remote.h"
 #include "sync/tree.h"
 
 namespace dtool::cli {
@@ -92,5 +96,43 @@ void check_requirements(const PackageNeeds& needs);
 /// pip cannot do it, with its words; std::runtime_error, std::system_error if this machine cannot
 /// keep the packages.
 Packages resolve_python(Console& console, const PackageNeeds& needs, const HostPython& python);
+
+// The conda packages that an environment.yml wants, resolved once on this machine by py-rattler,
+// which needs no conda: one file for each package, in `~/.dtool/conda/HASH`.
+
+/// What all hosts have, for which packages are chosen.
+struct CondaHosts {
+  HostPython python;   ///< the Python that installs the packages; the oldest of the hosts
+  std::string kernel;  ///< `5.10`, the oldest
+  /// The CUDA version that all drivers can do: 12040 is CUDA 12.4; 0: a host has no driver.
+  std::int64_t cuda = 0;
+};
+
+/// Python that py-rattler runs on: 3.10 or later.
+inline constexpr int kOldestCondaPython = 10;
+
+/// By its name: `*.yml` or `*.yaml`.
+bool is_conda_file(const std::filesystem::path& file);
+
+/// Besides the packages there are `lock.txt`, py-rattler's wheel and the script that installs them.
+/// A file is resolved once for such hosts, and again when its text has changed; each time if a
+/// channel is a folder. Throws UsageError if py-rattler cannot be had or cannot do it, with its
+/// words; std::runtime_error, std::system_error if this machine cannot keep the packages.
+Packages resolve_conda(Console& console, const std::filesystem::path& file,
+                       const CondaHosts& hosts);
+
+// The same packages on all hosts: this machine resolves a file and fetches its packages, sends them
+// as code is sent, and each host builds an environment below `~/.dtool/environments/HASH`.
+
+/// Judges the hosts' results after a step, which is named as a failure names it. False: the work
+/// ends there.
+using JudgeStep =
+    std::function<bool(const std::vector<ssh::HostResult>& results, std::string_view doing)>;
+
+/// Gives every host the environment that is wanted, and asks nothing but that where all have it.
+/// Returns the environment's folder on hosts, from `~/`; empty: a step went wrong, as `judge` was
+/// told. Throws UsageError and the rest that resolve_python and resolve_conda throw.
+std::string supply_environment(Console& console, ssh::Remote& remote, PackageNeeds needs,
+                               const JudgeStep& judge);
 
 }  // namespace dtool::cli

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "cli/ready/python_environment.h"
+// Each host gets the environment that is wanted.
+#include "cli/ready/packages.h"
 
 #include <fmt/format.h>
 
@@ -13,8 +14,6 @@
 
 #include "cli/console.h"
 #include "cli/host_output.h"
-#include "cli/ready/conda_packages.h"
-#include "cli/ready/python_packages.h"
 #include "cli/ready/trainer_bundle.h"
 #include "cli/ready/tree_push.h"
 #include "killfiles/whole_file.h"
