@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The packages: targets `tarball`, `deb` and `rpm`. docs/building.md says what they hold. cpack reads for_each.cmake.
+# The packages: targets `tarball`, `wheel`, `deb` and `rpm`. docs/building.md says what they hold. cpack reads for_each.cmake.
 set(portable dtool-portable)
 if(DTOOL_PORTABLE_LACKS)
   list(JOIN DTOOL_PORTABLE_LACKS ", " lacks)
@@ -94,6 +94,9 @@ if(DTOOL_TRAINER)
 endif()
 if(portable)
   dtool_package(tarball TGZ dtool-portable man_pages)
+  add_custom_target(wheel COMMAND ${CMAKE_COMMAND} -E env CMAKE=${CMAKE_COMMAND} OBJDUMP=${CMAKE_OBJDUMP}
+    ${PROJECT_SOURCE_DIR}/packages/make_wheel ${PROJECT_BINARY_DIR} ${PROJECT_VERSION} ${CMAKE_SYSTEM_PROCESSOR} ${dtool_summary}
+    DEPENDS dtool-portable man_pages VERBATIM USES_TERMINAL)
   dtool_package(rpm RPM dtool-portable man_pages ${trainer})
 else()
   dtool_package(rpm RPM dtool man_pages ${trainer})

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The tarball's dtool needs nothing but the C library and reaches a host; the .deb and the .rpm hold what they should and say what
-# they need.
+# The tarball's dtool needs nothing but the C library and reaches a host; the wheel brings the same into an environment; the .deb
+# and the .rpm hold what they should and say what they need.
 # tests/packages installs them in systems of their own.
 source "$(dirname "$0")/harness.sh"
 
@@ -11,8 +11,8 @@ version=${version#dtool }
 
 # A build without archives of libssh and the others has no portable dtool.
 ninja -C "$build" -t query tarball >/dev/null 2>&1 || skip 'this build makes no tarball'
-for program in dpkg-deb rpmbuild; do needs_program $program; done
-expect_exit 0 ninja -C "$build" tarball deb rpm
+for program in dpkg-deb rpmbuild zip; do needs_program $program; done
+expect_exit 0 ninja -C "$build" tarball wheel deb rpm
 
 tarball=$build/packages/dtool-$version-linux-$(uname -m).tar.gz
 expect_file "$tarball"
@@ -43,6 +43,38 @@ expect_exit 0 bin/dtool command --runs_on "$DTOOL_LAB_RANGE" --command 'echo "on
 expect_output 'on lab-.*-2'
 expect_exit 0 bin/dtool run --runs_on "$DTOOL_LAB_RANGE" --no_sync --code_path '~' --follow -- bash -c 'echo "rank $RANK of $WORLD_SIZE"'
 expect_output 'rank 1 of 2'
+
+# ---- the wheel: the same program always gives the same one, its list is right, and pip brings the program and the pages
+wheel=$(echo "$build/packages/dtool_ssh-$version"-py3-none-manylinux_*_"$(uname -m).whl")
+expect_file "$wheel"
+! grep -q '^VERSION_CODENAME=bookworm' /etc/os-release || expect_equal "manylinux_2_34_$(uname -m).whl" "${wheel##*-none-}"
+cp "$wheel" "$work/first.whl"
+expect_exit 0 ninja -C "$build" wheel
+cmp "$work/first.whl" "$wheel"
+# Package indexes refuse a file whose sizes stand behind it (bit 3).
+python3 - "$wheel" "$version" <<'END'
+import base64, csv, hashlib, sys, zipfile
+wheel = zipfile.ZipFile(sys.argv[1])
+record, = [name for name in wheel.namelist() if name.endswith(".dist-info/RECORD")]
+rows = list(csv.reader(wheel.read(record).decode().splitlines()))
+assert [row[0] for row in rows[:-1]] == sorted(set(wheel.namelist()) - {record}), rows
+assert rows[-1] == [record, "", ""], rows[-1]
+for name, hashed, size in rows[:-1]:
+    wanted = base64.urlsafe_b64encode(hashlib.sha256(wheel.read(name)).digest()).decode().rstrip("=")
+    assert (hashed, int(size)) == ("sha256=" + wanted, wheel.getinfo(name).file_size), name
+assert not any(each.flag_bits & 8 for each in wheel.infolist())
+assert [each.filename for each in wheel.infolist() if each.external_attr >> 16 & 0o111] == ["dtool_ssh-%s.data/scripts/dtool" % sys.argv[2]]
+END
+/usr/bin/python3 -m venv --without-pip "$work/environment"
+expect_exit 0 env PYTHONPATH="$(echo /usr/share/python-wheels/pip-*.whl)" "$work/environment/bin/python3" -m pip install --no-index --disable-pip-version-check "$wheel"
+cmp bin/dtool "$work/environment/bin/dtool"
+diff -r share/man "$work/environment/share/man"
+for file in bash-completion/completions/dtool zsh/site-functions/_dtool fish/vendor_completions.d/dtool.fish; do
+  expect_file "$work/environment/share/$file"
+done
+expect_file "$(echo "$work"/environment/lib/python3*/site-packages/dtool_ssh-"$version".dist-info/licenses/libssh-dev)"
+expect_exit 0 "$work/environment/bin/dtool" command --runs_on local --command 'echo "on this machine"'
+expect_output 'on this machine'
 
 # ---- the package of Debian
 deb=$build/packages/dtool_$version-1_$(dpkg --print-architecture).deb
