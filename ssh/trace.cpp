@@ -84,60 +84,13 @@ std::string describe_as(const char* name, const host::Frame& frame) {
 std::string describe_known(const host::Frame& frame) {
   using namespace host;
   switch (frame.kind) {
-#define DTOOL_DESCRIBE(Message) \
-  case Message::kKind:          \
+#define DTOOL_MESSAGE(number, name, Message, longest) \
+  case Kind::name:                                    \
     return describe_as<Message>(#Message, frame);
-    DTOOL_DESCRIBE(Fault)
-    DTOOL_DESCRIBE(KillRequest)
-    DTOOL_DESCRIBE(KillReply)
-    DTOOL_DESCRIBE(StartRequest)
-    DTOOL_DESCRIBE(StartReply)
-    DTOOL_DESCRIBE(StatusRequest)
-    DTOOL_DESCRIBE(StatusReply)
-    DTOOL_DESCRIBE(LogRequest)
-    DTOOL_DESCRIBE(SelectedLines)
-    DTOOL_DESCRIBE(RanksOfLog)
-    DTOOL_DESCRIBE(LogBegin)
-    DTOOL_DESCRIBE(LogBytes)
-    DTOOL_DESCRIBE(LogBreak)
-    DTOOL_DESCRIBE(LogEnd)
-    DTOOL_DESCRIBE(StillHere)
-    DTOOL_DESCRIBE(CheckRequest)
-    DTOOL_DESCRIBE(CheckReply)
-    DTOOL_DESCRIBE(PythonRequest)
-    DTOOL_DESCRIBE(PythonReply)
-    DTOOL_DESCRIBE(ReadyRequest)
-    DTOOL_DESCRIBE(ReadyReply)
-    DTOOL_DESCRIBE(ListenRequest)
-    DTOOL_DESCRIBE(ListenReply)
-    DTOOL_DESCRIBE(ReachRequest)
-    DTOOL_DESCRIBE(HostClock)
-    DTOOL_DESCRIBE(ReachReply)
-    DTOOL_DESCRIBE(TreeRequest)
-    DTOOL_DESCRIBE(TreeNews)
-    DTOOL_DESCRIBE(TreeReply)
-    DTOOL_DESCRIBE(Names)
-    DTOOL_DESCRIBE(PlaceRequest)
-    DTOOL_DESCRIBE(PlaceReply)
-    DTOOL_DESCRIBE(FreezeRequest)
-    DTOOL_DESCRIBE(FreezeReply)
-    DTOOL_DESCRIBE(RemoveRequest)
-    DTOOL_DESCRIBE(RemoveReply)
-    DTOOL_DESCRIBE(LookRequest)
-    DTOOL_DESCRIBE(LookReply)
-    DTOOL_DESCRIBE(CopyRequest)
-    DTOOL_DESCRIBE(CopyReply)
-    DTOOL_DESCRIBE(CopyEntry)
-    DTOOL_DESCRIBE(CopyPiece)
-    DTOOL_DESCRIBE(CopySum)
-    DTOOL_DESCRIBE(ParcelRequest)
-    DTOOL_DESCRIBE(ParcelReply)
-    DTOOL_DESCRIBE(BeginOfRequests)
-    DTOOL_DESCRIBE(EndOfRequests)
-    DTOOL_DESCRIBE(EndOfReplies)
-#undef DTOOL_DESCRIBE
-    case Kind::package_bytes:
-      return "PackageBytes" + describe_bytes(frame.body.size());
+#define DTOOL_BYTES(number, name, longest) \
+  case Kind::name:                         \
+    return #name + describe_bytes(frame.body.size());
+#include "ssh/wire/kinds.def"
   }
   return {};
 }

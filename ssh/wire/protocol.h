@@ -14,118 +14,24 @@
 
 namespace dtool::host {
 
-/// The kind of a frame. A number is never reused.
+/// The kind of a frame.
 enum class Kind : std::uint16_t {
-  fault = 1,
-  kill_request = 2,
-  kill_reply = 3,
-  start_request = 4,
-  start_reply = 5,
-  status_request = 6,
-  status_reply = 7,
-  log_request = 8,
-  log_begin = 9,
-  log_bytes = 10,
-  log_break = 11,
-  log_end = 12,
-  still_here = 13,
-  check_request = 14,
-  check_reply = 15,
-  ready_request = 16,
-  ready_reply = 17,
-  listen_request = 18,
-  listen_reply = 19,
-  reach_request = 20,
-  host_clock = 21,
-  reach_reply = 22,
-  tree_request = 30,
-  tree_reply = 31,
-  package_bytes = 32,
-  names = 33,
-  place_request = 35,
-  place_reply = 36,
-  look_request = 39,
-  look_reply = 40,
-  tree_news = 41,
-  selected_lines = 42,
-  ranks_of_log = 43,
-  freeze_request = 50,
-  freeze_reply = 51,
-  remove_request = 52,
-  remove_reply = 53,
-  python_request = 60,
-  python_reply = 61,
-  copy_request = 70,
-  copy_reply = 71,
-  copy_entry = 72,
-  copy_piece = 73,
-  copy_sum = 74,
-  parcel_request = 75,
-  parcel_reply = 76,
-  begin_of_requests = 79,
-  end_of_requests = 80,
-  end_of_replies = 81,
+#define DTOOL_MESSAGE(number, name, Message, longest) name = number,
+#define DTOOL_BYTES(number, name, longest) name = number,
+#include "ssh/wire/kinds.def"
 };
 
 /// The largest body of a frame of that kind, in bytes; 0: no such kind.
 constexpr std::uint32_t longest_body(Kind kind) {
-  constexpr std::uint32_t kSentences = 64U << 10U;
+  constexpr std::uint32_t kKibibyte = 1U << 10U;
   constexpr std::uint32_t kMebibyte = 1U << 20U;
+  // Two kinds with one number do not compile.
   switch (kind) {
-    case Kind::fault:
-    case Kind::start_reply:
-    case Kind::log_request:
-    case Kind::log_begin:
-    case Kind::log_break:
-    case Kind::log_end:
-    case Kind::still_here:
-    case Kind::ready_request:
-    case Kind::ready_reply:
-    case Kind::listen_request:
-    case Kind::listen_reply:
-    case Kind::reach_request:
-    case Kind::host_clock:
-    case Kind::reach_reply:
-    case Kind::tree_request:
-    case Kind::place_request:
-    case Kind::look_request:
-    case Kind::look_reply:
-    case Kind::tree_news:
-    case Kind::freeze_request:
-    case Kind::freeze_reply:
-    case Kind::remove_request:
-    case Kind::remove_reply:
-    case Kind::python_request:
-    case Kind::python_reply:
-    case Kind::copy_request:
-    case Kind::copy_sum:
-    case Kind::parcel_request:
-    case Kind::begin_of_requests:
-    case Kind::end_of_requests:
-    case Kind::end_of_replies:
-      return kSentences;
-    case Kind::package_bytes:
-    case Kind::copy_entry:
-    case Kind::copy_piece:
-      return kMebibyte;
-    case Kind::log_bytes:
-    case Kind::selected_lines:
-    case Kind::ranks_of_log:
-    case Kind::kill_request:
-    case Kind::kill_reply:
-    case Kind::check_reply:
-    case Kind::tree_reply:
-    case Kind::names:
-    case Kind::parcel_reply:
-      return 4 * kMebibyte;
-    case Kind::start_request:
-    case Kind::status_request:
-    case Kind::check_request:
-      return 16 * kMebibyte;
-    case Kind::status_reply:
-    case Kind::copy_reply:
-    case Kind::place_reply:
-      return 64 * kMebibyte;
+#define DTOOL_MESSAGE(number, name, Message, longest) DTOOL_BYTES(number, name, longest)
+#define DTOOL_BYTES(number, name, longest) \
+  case Kind::name:                         \
+    return longest;
+#include "ssh/wire/kinds.def"
   }
   return 0;
 }

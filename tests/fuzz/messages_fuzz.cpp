@@ -98,25 +98,13 @@ void read_spoilt() {
   EXPECT_GT(tally.refused, 0);
 }
 
-template <typename... Message>
-void read_all_spoilt() {
-  (read_spoilt<Message>(), ...);
-}
-
 TEST(MessagesFuzz, EachIsReadAsItWasWrittenOrRefused) {
   using namespace host;
-  read_all_spoilt<Fault, KillRequest, KillReply, StartRequest, StartReply, StatusRequest,
-                  StatusReply, LogRequest, LogBegin, LogBytes, SelectedLines, RanksOfLog, LogBreak,
-                  LogEnd, StillHere, CheckRequest, CheckReply, PythonRequest, PythonReply,
-                  ReadyRequest, ReadyReply, ListenRequest, ListenReply, ReachRequest, HostClock,
-                  ReachReply, TreeRequest, TreeNews, TreeReply, Names, PlaceRequest, PlaceReply,
-                  LookRequest, LookReply, FreezeRequest, FreezeReply, RemoveRequest, RemoveReply,
-                  CopyRequest, CopyReply, CopyEntry, CopyPiece, CopySum, ParcelRequest, ParcelReply,
-                  BeginOfRequests, EndOfRequests, EndOfReplies>();
+#define DTOOL_MESSAGE(number, name, Message, longest) read_spoilt<Message>();
+#define DTOOL_BYTES(number, name, longest) seen_kinds().insert(number);
+#include "ssh/wire/kinds.def"
   for (int kind = 0; kind < 1000; ++kind) {
-    const bool exists = longest_body(static_cast<Kind>(kind)) > 0;
-    const bool is_bytes_alone = kind == static_cast<int>(Kind::package_bytes);
-    EXPECT_EQ(exists && !is_bytes_alone, seen_kinds().contains(kind)) << "kind " << kind;
+    EXPECT_EQ(longest_body(static_cast<Kind>(kind)) > 0, seen_kinds().contains(kind)) << kind;
   }
 }
 
