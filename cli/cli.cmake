@@ -79,7 +79,7 @@ add_library(dtool_cli STATIC
   cli/plot/picture.cpp
   cli/plot/plot.cpp
   cli/plot/plot_sources.cpp
-  cli/ready/check.cpp
+  cli/ready/check_hosts.cpp
   cli/ready/conda_packages.cpp
   cli/ready/lacks.cpp
   cli/ready/supply_environment.cpp
@@ -95,9 +95,9 @@ add_library(dtool_cli STATIC
   cli/run/earlier_run.cpp
   cli/run/make_plan.cpp
   cli/run/make_ready.cpp
-  cli/run/report.cpp
+  cli/run/run_report.cpp
   cli/run/run.cpp
-  cli/run/start.cpp
+  cli/run/start_run.cpp
   cli/settings.cpp
   cli/shell/completion.cpp
   cli/shell/man_page.cpp

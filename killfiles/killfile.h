@@ -80,12 +80,12 @@ struct Machine {
   bool operator==(const Machine&) const = default;
 };
 
-enum class Kind { run, config };
+enum class RunKind { run, config };
 
 /// A run, and what it takes to reach and to end it. Of the run's fields it has those that are kept
 /// in killfiles.
 struct Killfile : Run {
-  Kind kind = Kind::run;
+  RunKind kind = RunKind::run;
   int nproc_per_node = 0;  ///< the number for the first machine; 0 for dtool config
   std::string code_path;
   /// The time when `dtool kill` had proven that nothing is left; empty: not yet.

@@ -140,12 +140,12 @@ void read_run(const StrictTable& table, Run& run) {
       run, [&table](const char* name, const std::string& fault) { table.refuse(name, fault); });
 }
 
-Kind read_kind(const StrictTable& table) {
+RunKind read_kind(const StrictTable& table) {
   const std::string kind = require_text(table, "kind");
   if (kind != "run" && kind != "config") {
     table.refuse("kind", fmt::format("'{}' is neither 'run' nor 'config'", kind));
   }
-  return kind == "run" ? Kind::run : Kind::config;
+  return kind == "run" ? RunKind::run : RunKind::config;
 }
 
 std::vector<std::pair<std::string, std::string>> read_settings(const StrictTable& table) {
@@ -265,7 +265,7 @@ std::string to_text(const Killfile& killfile) {
         row.in_killfile == Kept::if_set && value == std::decay_t<decltype(value)>();
     if (row.in_killfile != Kept::no && !is_left_out) text += line(key_of(row), value);
   });
-  text += line("kind", killfile.kind == Kind::run ? "run" : "config");
+  text += line("kind", killfile.kind == RunKind::run ? "run" : "config");
   text += line("nproc_per_node", killfile.nproc_per_node);
   text += line("code_path", killfile.code_path);
   text += line("coordinator", killfile.coordinator);

@@ -43,20 +43,20 @@ bool is_text(const fs::path& file) {
   return opened.is_open();
 }
 
-enum class Kind { none, folder, link, file };
+enum class FileKind { none, folder, link, file };
 
-Kind kind_of(const fs::path& path) {
+FileKind kind_of(const fs::path& path) {
   std::error_code unseen;
   const fs::file_type type = fs::symlink_status(path, unseen).type();
-  if (type == fs::file_type::not_found) return Kind::none;
-  if (type == fs::file_type::directory) return Kind::folder;
-  return type == fs::file_type::symlink ? Kind::link : Kind::file;
+  if (type == fs::file_type::not_found) return FileKind::none;
+  if (type == fs::file_type::directory) return FileKind::folder;
+  return type == fs::file_type::symlink ? FileKind::link : FileKind::file;
 }
 
 /// Of two files, or of two links.
 bool have_same_content(const fs::path& one, const fs::path& other) {
   std::error_code fault;
-  if (kind_of(one) == Kind::link)
+  if (kind_of(one) == FileKind::link)
     return fs::read_symlink(one, fault) == fs::read_symlink(other, fault) && !fault;
   const std::uint64_t size = fs::file_size(one, fault);  // only regular files have a size
   if (fault || fs::file_size(other, fault) != size || fault) return false;
@@ -73,7 +73,7 @@ void set_aside(const fs::path& folder) {
        ++each) {
     if (each->path().filename() == kPartial) {
       each.disable_recursion_pending();
-    } else if (kind_of(each->path()) != Kind::folder) {
+    } else if (kind_of(each->path()) != FileKind::folder) {
       files.push_back(each->path());
     }
   }
@@ -89,7 +89,7 @@ void set_aside(const fs::path& folder) {
 void Staging::make() const {
   std::error_code fault;
   fs::create_directory(folder_, fault);
-  if (fault || kind_of(folder_) != Kind::folder)
+  if (fault || kind_of(folder_) != FileKind::folder)
     throw fs::filesystem_error("cannot make the folder", folder_,
                                fault ? fault : make_error_code(std::errc::file_exists));
   set_aside(folder_);
@@ -158,17 +158,17 @@ Staging::InTheWay Staging::place(const std::vector<std::string>& left_out, Forei
     }
     const std::string name = from.lexically_relative(folder_);
     const fs::path to = destination_ / name;
-    const Kind kind = kind_of(from);
-    const Kind there = kind_of(to);
-    if (there != Kind::none && there != kind) {
+    const FileKind kind = kind_of(from);
+    const FileKind there = kind_of(to);
+    if (there != FileKind::none && there != kind) {
       in_the_way.other_kinds.push_back(name);
-      if (kind == Kind::folder) each.disable_recursion_pending();
-    } else if (kind == Kind::folder) {
+      if (kind == FileKind::folder) each.disable_recursion_pending();
+    } else if (kind == FileKind::folder) {
       folders.push_back(from);
-      if (there == Kind::none) fs::create_directory(to);
+      if (there == FileKind::none) fs::create_directory(to);
     } else if (std::ranges::count(left_out, name) != 0) {
       continue;
-    } else if (there != Kind::none && is_foreign(from, to)) {
+    } else if (there != FileKind::none && is_foreign(from, to)) {
       in_the_way.foreign.push_back(name);
     } else {
       fs::rename(from, to);

@@ -37,7 +37,7 @@ if(DTOOL_TESTS)
     tests/unit/cli/plot/comm_rows_test.cpp
     tests/unit/cli/plot/metrics_test.cpp
     tests/unit/cli/plot/plot_test.cpp
-    tests/unit/cli/ready/check_test.cpp
+    tests/unit/cli/ready/check_hosts_test.cpp
     tests/unit/cli/ready/environment_lacks_test.cpp
     tests/unit/cli/ready/sending_progress_test.cpp
     tests/unit/cli/ready/start_jobs_test.cpp
@@ -46,7 +46,7 @@ if(DTOOL_TESTS)
     tests/unit/cli/run/earlier_outputs_test.cpp
     tests/unit/cli/run/earlier_run_test.cpp
     tests/unit/cli/run/resume_test.cpp
-    tests/unit/cli/run/start_test.cpp
+    tests/unit/cli/run/start_run_test.cpp
     tests/unit/cli/settings_test.cpp
     tests/unit/cli/shell/completion_test.cpp
     tests/unit/cli/terminal_text_test.cpp
@@ -78,7 +78,7 @@ if(DTOOL_TESTS)
     tests/unit/ssh/fanout/remote_shell_test.cpp
     tests/unit/ssh/fanout/serving_program_test.cpp
     tests/unit/ssh/fanout/shared_output_test.cpp
-    tests/unit/ssh/host/answers/check_test.cpp
+    tests/unit/ssh/host/answers/check_host_test.cpp
     tests/unit/ssh/host/answers/environment_list_test.cpp
     tests/unit/ssh/host/answers/gpus_test.cpp
     tests/unit/ssh/host/answers/lacks_test.cpp
@@ -132,7 +132,7 @@ if(DTOOL_TESTS)
     tests/unit/ssh/host/session/watch_test.cpp
     tests/unit/ssh/host/session/wire_test.cpp
     tests/unit/ssh/host/sha256_test.cpp
-    tests/unit/ssh/host/start_test.cpp
+    tests/unit/ssh/host/start_job_test.cpp
     tests/unit/ssh/host/strangers_test.cpp
     tests/unit/ssh/host/unseen_test.cpp
     tests/unit/ssh/host/versions_test.cpp

@@ -16,7 +16,7 @@
 #include "cli/options.h"
 #include "cli/plan/flags.h"
 #include "cli/plan/plan.h"
-#include "cli/ready/check.h"
+#include "cli/ready/check_hosts.h"
 #include "cli/ready/start_jobs.h"
 #include "cli/settings.h"
 #include "killfiles/killfile.h"

@@ -13,7 +13,7 @@
 #include "cli/plan/code_tree.h"
 #include "cli/plan/flags.h"
 #include "cli/plan/plan.h"
-#include "cli/ready/check.h"
+#include "cli/ready/check_hosts.h"
 
 namespace dtool::cli {
 namespace {
@@ -66,7 +66,7 @@ Needs CheckAction::needs(const Settings& settings, const Targets& targets) {
   needs.trainer = !no_trainer_;
   if (needs.trainer) offer_trainer(needs);
   needs.machines = static_cast<int>(targets.hosts.size());
-  needs.survey = Survey::yes;
+  needs.facts = AskedFacts::all;
   needs.peer = peer_of(targets);
   if (listener_ != "auto") {
     const ListenerAddress given = parse_listener(listener_, targets);

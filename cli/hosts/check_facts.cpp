@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "cli/ready/check.h"
+#include "cli/ready/check_hosts.h"
 #include "ssh/wire/check.h"
 
 namespace dtool::cli {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/hosts/listener_trial.h"
-#include "cli/ready/check.h"
+#include "cli/ready/check_hosts.h"
 #include "ssh/host.h"
 
 namespace dtool::cli {

@@ -15,7 +15,7 @@
 #include "cli/kill/end_run.h"
 #include "cli/logs/follow.h"
 #include "cli/plan/program_words.h"
-#include "cli/ready/check.h"
+#include "cli/ready/check_hosts.h"
 #include "cli/ready/start_jobs.h"
 #include "cli/record/recorded.h"
 #include "killfiles/nearest.h"
@@ -204,7 +204,7 @@ killfiles::Killfile ConfigAction::write_killfile(const Invocation& invocation,
                                                  const Targets& targets, const std::string& run_id,
                                                  const std::vector<std::size_t>& able) const {
   killfiles::Killfile killfile = new_killfile(run_id, invocation.command_line);
-  killfile.kind = killfiles::Kind::config;
+  killfile.kind = killfiles::RunKind::config;
   killfile.what = std::filesystem::path(script_file_).filename();
   write_connection(targets.connect, killfile);
   for (std::size_t i = 0; i < targets.hosts.size(); ++i) {

@@ -12,7 +12,7 @@
 #include "cli/host_options.h"
 #include "cli/host_output.h"
 #include "cli/plan/code_tree.h"
-#include "cli/ready/check.h"
+#include "cli/ready/check_hosts.h"
 #include "cli/ready/tree_push.h"
 
 namespace dtool::cli {

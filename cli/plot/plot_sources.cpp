@@ -145,7 +145,7 @@ std::vector<std::string> usual_metrics(const std::vector<PlotSource>& sources) {
 
 killfiles::Killfile newest_run_with_outputs() {
   for (const killfiles::Listed& each : killfiles::list(killfile_folder())) {
-    const bool has_outputs = each.killfile && each.killfile->kind == killfiles::Kind::run &&
+    const bool has_outputs = each.killfile && each.killfile->kind == killfiles::RunKind::run &&
                              !each.killfile->machines.empty() &&
                              !each.killfile->machines.front().output_folder.empty();
     if (has_outputs) return *each.killfile;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What hosts lack of an environment and of programs, from their answers.
-#include "cli/ready/check.h"
+#include "cli/ready/check_hosts.h"
 
 #include <fmt/format.h>
 

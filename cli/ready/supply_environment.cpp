@@ -33,7 +33,7 @@ void fail(ssh::HostResult& result, std::string error, std::string hint = "") {
   result.hint = std::move(hint);
 }
 
-enum class Kind { python, conda };
+enum class Packaging { python, conda };
 
 /// A host's answer; meaningful if its result is ok.
 struct Answer {
@@ -104,10 +104,10 @@ bool is_earlier(std::string_view version, std::string_view other) {
   return numbers_of(version) < numbers_of(other);
 }
 
-void judge_python(Answer& answer, Kind kind) {
+void judge_python(Answer& answer, Packaging kind) {
   const host::PythonReply& reply = answer.reply;
   if (!answer.result.ok()) return;
-  const bool is_conda = kind == Kind::conda;
+  const bool is_conda = kind == Packaging::conda;
   if (reply.version.empty() && !reply.fault.empty()) {
     fail(answer.result,
          "--environment: its python3 does not start: " + without_controls(reply.fault),
@@ -128,14 +128,15 @@ void judge_python(Answer& answer, Kind kind) {
 }
 
 /// What hosts must have in common, in words.
-std::string common_of(const host::PythonReply& reply, Kind kind) {
-  return kind == Kind::conda ? fmt::format("the processor {}", reply.processor)
-                             : fmt::format("Python 3.{} on {}",
-                                           host::minor_of_python(reply.version), reply.processor);
+std::string common_of(const host::PythonReply& reply, Packaging kind) {
+  return kind == Packaging::conda
+             ? fmt::format("the processor {}", reply.processor)
+             : fmt::format("Python 3.{} on {}", host::minor_of_python(reply.version),
+                           reply.processor);
 }
 
 /// What most hosts have; the others fail, since one environment cannot serve both.
-CondaHosts agree(std::vector<Answer>& answers, Kind kind) {
+CondaHosts agree(std::vector<Answer>& answers, Packaging kind) {
   std::map<std::string, std::size_t> counts;
   for (const Answer& each : answers)
     if (each.result.ok()) ++counts[common_of(each.reply, kind)];
@@ -148,8 +149,8 @@ CondaHosts agree(std::vector<Answer>& answers, Kind kind) {
     const host::PythonReply& reply = each.reply;
     if (const std::string own = common_of(reply, kind); own != most) {
       fail(each.result, fmt::format("--environment: it has {}, and other hosts {}", own, most),
-           kind == Kind::conda ? "one run of them for each processor"
-                               : "the same Python belongs on all hosts of a run");
+           kind == Packaging::conda ? "one run of them for each processor"
+                                    : "the same Python belongs on all hosts of a run");
       continue;
     }
     const HostPython python{reply.version, reply.processor, glibc_of(reply.libc)};
@@ -203,7 +204,7 @@ std::string supply_environment(Console& console, ssh::Remote& remote, PackageNee
                                const JudgeStep& judge) {
   constexpr std::chrono::seconds kForAnswer{60};
   const std::filesystem::path& file = needs.file;
-  const Kind kind = is_conda_file(file) ? Kind::conda : Kind::python;
+  const Packaging kind = is_conda_file(file) ? Packaging::conda : Packaging::python;
   const bool sees_system = needs.own_packages == OwnPackages::seen;
   std::vector<Answer> answers =
       ask(console, remote, "looked at", {"", false, false, sees_system}, kForAnswer);
@@ -212,11 +213,11 @@ std::string supply_environment(Console& console, ssh::Remote& remote, PackageNee
   if (!judge(results_of(answers), "asking for Python")) return {};
   const std::vector<std::string> common = common_packages(answers);
   if (sees_system) needs.held = common;
-  const Packages packages = kind == Kind::conda ? resolve_conda(console, file, hosts)
-                                                : resolve_python(console, needs, hosts.python);
-  if (kind == Kind::python) note_hidden_torch(console, needs, packages, common);
+  const Packages packages = kind == Packaging::conda ? resolve_conda(console, file, hosts)
+                                                     : resolve_python(console, needs, hosts.python);
+  if (kind == Packaging::python) note_hidden_torch(console, needs, packages, common);
   const std::string folder = "~/.dtool/environments/" + packages.hash;
-  host::PythonRequest request{packages.hash, false, kind == Kind::conda, sees_system};
+  host::PythonRequest request{packages.hash, false, kind == Packaging::conda, sees_system};
   answers = ask(console, remote, "asked for the environment", request, kForAnswer);
   if (!judge(results_of(answers), "asking for the environment")) return {};
   std::vector<std::size_t> places;

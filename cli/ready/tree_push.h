@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "cli/console.h"
-#include "cli/ready/check.h"
+#include "cli/ready/check_hosts.h"
 #include "ssh/host.h"
 #include "ssh/remote.h"
 #include "sync/push/push.h"

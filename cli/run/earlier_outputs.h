@@ -12,7 +12,7 @@
 #include "cli/console.h"
 #include "cli/plan/plan.h"
 #include "cli/record/record.h"
-#include "cli/run/report.h"
+#include "cli/run/run_report.h"
 #include "ssh/fanout/fleet.h"
 #include "ssh/remote.h"
 

@@ -17,7 +17,7 @@
 #include "cli/plan/code_tree.h"
 #include "cli/plan/flags.h"
 #include "cli/plan/plan.h"
-#include "cli/ready/check.h"
+#include "cli/ready/check_hosts.h"
 #include "cli/ready/packages.h"
 #include "cli/ready/tree_push.h"
 #include "cli/record/recorded.h"

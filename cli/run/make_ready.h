@@ -9,10 +9,10 @@
 #include "cli/copy/copy_to_hosts.h"
 #include "cli/host_options.h"
 #include "cli/plan/plan.h"
-#include "cli/ready/check.h"
+#include "cli/ready/check_hosts.h"
 #include "cli/record/record.h"
 #include "cli/run/make_plan.h"
-#include "cli/run/report.h"
+#include "cli/run/run_report.h"
 #include "ssh/remote.h"
 
 namespace dtool::cli {

@@ -22,8 +22,8 @@
 #include "cli/run/earlier_run.h"
 #include "cli/run/make_plan.h"
 #include "cli/run/make_ready.h"
-#include "cli/run/report.h"
-#include "cli/run/start.h"
+#include "cli/run/run_report.h"
+#include "cli/run/start_run.h"
 #include "ssh/fanout/fleet.h"
 
 namespace dtool::cli {

@@ -34,7 +34,8 @@ constexpr int kMostRecord = 16 << 20;  // bytes; no start sends more
 std::set<std::string> kept_runs() {
   std::set<std::string> ids;
   for (const killfiles::Listed& each : killfiles::list(killfile_folder())) {
-    if (!each.killfile || each.killfile->kind == killfiles::Kind::run) ids.insert(each.file.stem());
+    if (!each.killfile || each.killfile->kind == killfiles::RunKind::run)
+      ids.insert(each.file.stem());
   }
   return ids;
 }

@@ -2,7 +2,7 @@
 # dtool-host, the program that dtool brings to the hosts: static, so that it runs on any Linux of its processor, and small,
 # so that it is there soon. It uses nothing but the kernel, the C and C++ libraries and zstd's.
 set(DTOOL_HOST_SOURCES
-  ssh/host/answers/check.cpp
+  ssh/host/answers/check_host.cpp
   ssh/host/answers/gpus.cpp
   ssh/host/answers/lacks.cpp
   ssh/host/answers/log_filter.cpp
@@ -47,7 +47,7 @@ set(DTOOL_HOST_SOURCES
   ssh/host/session/supervised_session.cpp
   ssh/host/session/supervision.cpp
   ssh/host/sha256.cpp
-  ssh/host/start.cpp
+  ssh/host/start_job.cpp
   ssh/host/strangers.cpp
   ssh/host/tree/answer_copy.cpp
   ssh/host/tree/answer_tree.cpp

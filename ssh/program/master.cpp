@@ -26,7 +26,7 @@
 namespace dtool::ssh {
 namespace {
 
-using master_protocol::Kind;
+using master_protocol::MuxKind;
 using master_protocol::Packet;
 
 /// A master is a process of this machine that does nothing for long.
@@ -278,11 +278,11 @@ asio::awaitable<void> MasterConnection::await_end(Talk& talk, RunningCommand& ru
     // Streams that a background process still holds open are not waited for.
     if (!packet && running.exit_code) co_return;
     if (!packet) throw command_timed_out();
-    if (packet->kind == Kind::exit_message) {
+    if (packet->kind == MuxKind::exit_message) {
       running.exit_code = static_cast<int>(packet->second & 0xff);
       latest = std::min(deadline, after(kEndOfOutput));
-    } else if (packet->kind == Kind::failure || packet->kind == Kind::permission_denied) {
-      if (packet->kind == Kind::permission_denied)
+    } else if (packet->kind == MuxKind::failure || packet->kind == MuxKind::permission_denied) {
+      if (packet->kind == MuxKind::permission_denied)
         throw HostError(Failure::connection_lost,
                         fmt::format("ssh opened no session: {}", packet->text),
                         "ControlMaster ask wants a yes to each");
@@ -392,14 +392,15 @@ asio::awaitable<std::optional<pid_t>> find_master(Reactor& reactor, std::string 
   OwnedFd fd = co_await reach(reactor, socket);
   if (!fd) co_return std::nullopt;
   Talk talk(reactor, std::move(fd));
-  const std::string text = master_protocol::hello() + master_protocol::request(Kind::alive_check);
+  const std::string text =
+      master_protocol::hello() + master_protocol::request(MuxKind::alive_check);
   if (!co_await talk.say(text)) co_return std::nullopt;
   const Deadline deadline = after(kLongestAnswer);
   try {
     for (;;) {
       const std::optional<Packet> packet = co_await talk.hear(deadline);
       if (!packet) co_return std::nullopt;
-      if (packet->kind == Kind::alive) co_return static_cast<pid_t>(packet->second);
+      if (packet->kind == MuxKind::alive) co_return static_cast<pid_t>(packet->second);
     }
   } catch (const std::invalid_argument&) {
     co_return std::nullopt;
@@ -409,7 +410,7 @@ asio::awaitable<std::optional<pid_t>> find_master(Reactor& reactor, std::string 
 OwnedFd tell_to_end(const std::string& socket, MasterEnds when) {
   OwnedFd fd = connect_to(socket);
   if (!fd) return {};
-  const Kind kind = when == MasterEnds::at_once ? Kind::terminate : Kind::stop_listening;
+  const MuxKind kind = when == MasterEnds::at_once ? MuxKind::terminate : MuxKind::stop_listening;
   const std::string text = master_protocol::hello() + master_protocol::request(kind);
   if (::send(fd.get(), text.data(), text.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(text.size()))
     return {};

@@ -39,12 +39,12 @@ std::uint32_t number_at(std::string_view bytes, std::size_t at) {
 
 std::string hello() {
   std::string body;
-  add(body, static_cast<std::uint32_t>(Kind::hello));
+  add(body, static_cast<std::uint32_t>(MuxKind::hello));
   add(body, kVersion);
   return packet(body);
 }
 
-std::string request(Kind kind) {
+std::string request(MuxKind kind) {
   std::string body;
   add(body, static_cast<std::uint32_t>(kind));
   add(body, kRequest);
@@ -53,7 +53,7 @@ std::string request(Kind kind) {
 
 std::string new_session(std::string_view line) {
   std::string body;
-  add(body, static_cast<std::uint32_t>(Kind::new_session));
+  add(body, static_cast<std::uint32_t>(MuxKind::new_session));
   add(body, kRequest);
   add(body, std::string_view());             // reserved
   for (int i = 0; i < 4; ++i) add(body, 0);  // no terminal, X11, agent or subsystem
@@ -71,10 +71,11 @@ std::optional<Packet> take_packet(std::string& bytes) {
   const std::string body = bytes.substr(4, size);
   bytes.erase(0, 4 + std::size_t{size});
   Packet packet;
-  packet.kind = static_cast<Kind>(number_at(body, 0));
+  packet.kind = static_cast<MuxKind>(number_at(body, 0));
   if (body.size() >= 8) packet.first = number_at(body, 4);
   if (body.size() >= 12) packet.second = number_at(body, 8);
-  const bool has_text = packet.kind == Kind::failure || packet.kind == Kind::permission_denied;
+  const bool has_text =
+      packet.kind == MuxKind::failure || packet.kind == MuxKind::permission_denied;
   if (has_text && body.size() >= 12)
     packet.text = body.substr(12, std::min<std::size_t>(packet.second, body.size() - 12));
   return packet;

@@ -10,7 +10,7 @@
 
 namespace dtool::ssh::master_protocol {
 
-enum class Kind : std::uint32_t {
+enum class MuxKind : std::uint32_t {
   hello = 0x00000001,
   new_session = 0x10000002,
   alive_check = 0x10000004,
@@ -27,12 +27,12 @@ enum class Kind : std::uint32_t {
 /// The first message of each conversation, on both sides.
 std::string hello();
 /// A request that has only a kind: alive_check, terminate or stop_listening.
-std::string request(Kind kind);
+std::string request(MuxKind kind);
 /// A session without a terminal that runs `line`. Three descriptors follow, each with one byte.
 std::string new_session(std::string_view line);
 
 struct Packet {
-  Kind kind = Kind::hello;
+  MuxKind kind = MuxKind::hello;
   std::uint32_t first = 0;   ///< first number: the request's, or the session's
   std::uint32_t second = 0;  ///< second number, if any: exit code, process id
   std::string text = {};     ///< the reason in failure and permission_denied

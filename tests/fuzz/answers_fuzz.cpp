@@ -8,7 +8,7 @@
 #include "cli/hosts/check_facts.h"
 #include "cli/hosts/listener_trial.h"
 #include "cli/kill/end_run.h"
-#include "cli/ready/check.h"
+#include "cli/ready/check_hosts.h"
 #include "cli/record/record.h"
 #include "cli/watch/status_answer.h"
 #include "ssh/script.h"

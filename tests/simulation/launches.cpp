@@ -21,7 +21,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Time kForLockOfStart = 60s;  // as in ssh/host/start.cpp
+constexpr Time kForLockOfStart = 60s;  // as in ssh/host/start_job.cpp
 constexpr Time kForLockOfKill = 30s;   // as in ssh/host/kill.cpp
 constexpr Time kForAnswers = 90s;
 constexpr Time kEnd = 1000s;
@@ -186,7 +186,7 @@ void Launches::lock(int place, int run, Time patience, const std::function<void(
   });
 }
 
-// As ssh/host/start.cpp's start().
+// As ssh/host/start_job.cpp's start().
 void Launches::take_start(int place, int run, const Reply& reply) {
   const auto refuse = [&](const std::string& why) {
     tell("h" + std::to_string(place) + " does not start run " + std::to_string(run) + ": " + why);

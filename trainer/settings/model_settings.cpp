@@ -119,13 +119,13 @@ ModelSettings read_model(TomlReader& reader, ModelKind kind) {
 
 namespace {
 
-struct Kind {
+struct LayerWord {
   const char* name;
   LayerKind kind;
   const char* example;
 };
 
-constexpr Kind kKinds[] = {
+constexpr LayerWord kLayerWords[] = {
     {"linear", LayerKind::linear, "linear 50"},
     {"conv", LayerKind::convolution, "conv 8 3"},
     {"batch_norm", LayerKind::batch_norm, "batch_norm"},
@@ -168,9 +168,9 @@ class Words {
   std::size_t next_ = 0;
 };
 
-const Kind& kind_named(const std::string& name, const std::string& line) {
+const LayerWord& kind_named(const std::string& name, const std::string& line) {
   std::vector<std::string> names;
-  for (const Kind& each : kKinds) {
+  for (const LayerWord& each : kLayerWords) {
     if (each.name == name) return each;
     names.emplace_back(each.name);
   }
@@ -219,7 +219,7 @@ bool has_window(LayerKind kind) {
 Layer parse_layer(const std::string& line) {
   Words words(line);
   const std::string name = words.take();
-  const Kind& kind = kind_named(name, line);
+  const LayerWord& kind = kind_named(name, line);
   Layer layer;
   layer.kind = kind.kind;
   layer.words = line;

@@ -5,7 +5,7 @@
 # program of the user's), pytorch (the folder of the one that the trainer uses, or empty), program (array), torchrun (yes or no), and what software.sh and container.sh want; by the
 # numbers: attempt, machines, machine_id, processes, state; by dtool-host DTOOL_HOST (itself). Sets inside (array: words that come before a program).
 
-# dtool-host (ssh/host/start.cpp) waits for `begun`, or for `fault` and why nothing begins.
+# dtool-host (ssh/host/start_job.cpp) waits for `begun`, or for `fault` and why nothing begins.
 give_up() {  # $1: exit code, $2: why
   echo "dtool: $2" >&2
   echo "$2" > "$state/fault"

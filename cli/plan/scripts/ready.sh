@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154
-# Prepares a run's environment on a host, reports what prevents it, and hands it over to dtool-host (ssh/host/answers/check.cpp).
+# Prepares a run's environment on a host, reports what prevents it, and hands it over to dtool-host (ssh/host/answers/check_host.cpp).
 # Defined before: answer, code_place (the future folder of the code), the variables of software.sh and container.sh, runs_here
 # (yes or no: nodes behind the host run the processes), trainer_beside (the launcher's trainer, or empty: none wanted),
 # trainer_bundle (the hash of one that dtool sends, or empty),

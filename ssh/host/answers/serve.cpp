@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "ssh/host/answers/check.h"
+#include "ssh/host/answers/check_host.h"
 #include "ssh/host/answers/python_environment.h"
 #include "ssh/host/answers/ready.h"
 #include "ssh/host/answers/send_log.h"
@@ -20,7 +20,7 @@
 #include "ssh/host/files.h"
 #include "ssh/host/frame_input.h"
 #include "ssh/host/kill.h"
-#include "ssh/host/start.h"
+#include "ssh/host/start_job.h"
 #include "ssh/host/tree/answer_copy.h"
 #include "ssh/host/tree/answer_tree.h"
 #include "ssh/host/tree/copy_folder.h"

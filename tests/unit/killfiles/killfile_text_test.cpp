@@ -74,7 +74,7 @@ TEST(KillfileText, ReadsBackWithNothingInIt) {
   Killfile empty;
   empty.run_id = "a";
   EXPECT_EQ(parse(to_text(empty), "f"), empty);
-  empty.kind = Kind::config;
+  empty.kind = RunKind::config;
   EXPECT_EQ(parse(to_text(empty), "f"), empty);
 }
 
@@ -109,7 +109,7 @@ std::string random_bytes(std::mt19937& random) {
 Killfile random_killfile(std::mt19937& random) {
   Killfile killfile;
   killfile.run_id = "r" + std::to_string(random());
-  killfile.kind = random() % 2 == 0 ? Kind::run : Kind::config;
+  killfile.kind = random() % 2 == 0 ? RunKind::run : RunKind::config;
   killfile.launcher = random_bytes(random);
   for (unsigned count = random() % 4; count > 0; --count) {
     killfile.command_line.push_back(random_bytes(random));

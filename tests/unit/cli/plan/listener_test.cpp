@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/action.h"
-#include "cli/ready/check.h"
+#include "cli/ready/check_hosts.h"
 #include "ssh/host.h"
 #include "tests/unit/temporary_folder.h"
 

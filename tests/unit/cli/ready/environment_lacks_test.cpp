@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What hosts answer on modules, environments and containers becomes a sentence and a hint.
-#include "cli/ready/check.h"
+#include "cli/ready/check_hosts.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What holds a job's terminal: which programs are tried, and how they are called.
-#include "ssh/host/start.h"
+#include "ssh/host/start_job.h"
 
 #include <errno.h>
 #include <gtest/gtest.h>

@@ -22,7 +22,7 @@ TEST(MasterProtocol, TakesPacketsAsTheyBecomeWhole) {
   bytes += "\xff\0\0\0\x0f\x80\0\0\x03\0\0\0\0\0\0\0\x03no!"s;
   const auto exit = take_packet(bytes);
   ASSERT_TRUE(exit);
-  EXPECT_EQ(exit->kind, Kind::exit_message);
+  EXPECT_EQ(exit->kind, MuxKind::exit_message);
   EXPECT_EQ(exit->second, 255u);
   const auto failure = take_packet(bytes);
   ASSERT_TRUE(failure);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "ssh/host/start.h"
+#include "ssh/host/start_job.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

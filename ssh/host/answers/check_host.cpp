@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "ssh/host/answers/check.h"
+#include "ssh/host/answers/check_host.h"
 
 #include <sys/mman.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/run/start.h"
+#include "cli/run/start_run.h"
 
 #include <fmt/format.h>
 

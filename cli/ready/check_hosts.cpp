@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/ready/check.h"
+#include "cli/ready/check_hosts.h"
 
 #include <fmt/format.h>
 #include <netdb.h>
@@ -64,7 +64,7 @@ std::string numeric_address(const std::string& name) {
 host::CheckRequest make_request(const Needs& needs, std::size_t host) {
   host::CheckRequest request;
   request.wants = {needs.session};
-  request.is_survey = needs.survey == Survey::yes;
+  request.is_survey = needs.facts == AskedFacts::all;
   if (!needs.run_id.empty()) request.run_folder = killfiles::run_folder(needs.run_id);
   request.code_folder = needs.code_folders[host];
   request.code_must_exist = needs.code_must_exist;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/run/report.h"
+#include "cli/run/run_report.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

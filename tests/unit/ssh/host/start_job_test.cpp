@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a job that has just been started has in its state folder, and when none is started.
-#include "ssh/host/start.h"
+#include "ssh/host/start_job.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -9,7 +9,7 @@
 #include "cli/console.h"
 #include "cli/engines/engine.h"
 #include "cli/plan/plan.h"
-#include "cli/run/report.h"
+#include "cli/run/run_report.h"
 #include "killfiles/killfile.h"
 #include "ssh/fanout/fleet.h"
 #include "ssh/remote.h"

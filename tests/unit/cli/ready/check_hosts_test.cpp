@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What hosts lack for a run becomes a sentence and a hint; what they have becomes numbers.
-#include "cli/ready/check.h"
+#include "cli/ready/check_hosts.h"
 
 #include <gtest/gtest.h>
 #include <sys/utsname.h>

@@ -21,7 +21,7 @@
 namespace dtool::cli {
 
 /// Whether to ask also for facts that no run needs: versions, cores, memory, disks.
-enum class Survey { no, yes };
+enum class AskedFacts { needed, all };
 
 /// What the run will need.
 struct Needs {
@@ -46,7 +46,7 @@ struct Needs {
   host::VisibleGpus visible_gpus;  ///< the values that the run's user gave
   std::string gpus;                ///< the list of --gpus, all of which must be there
   bool is_supervised = false;      ///< machine 0's session listens for those of the others
-  Survey survey = Survey::no;
+  AskedFacts facts = AskedFacts::needed;
   /// What the launcher checks on each host: bash that reports a lack with `lack_of ERROR HINT`
   /// (cli/plan/scripts/ready.sh); empty: nothing.
   std::vector<std::string> engine_checks;
