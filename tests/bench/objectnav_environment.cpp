@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "trainer/data/sampler.h"
+#include "trainer/objectnav/observation.h"
 #include "trainer/objectnav/samplers.h"
 #include "trainer/objectnav/trace.h"
 #include "trainer/objectnav/view.h"
@@ -60,15 +61,14 @@ void print_steps(const char* name, int steps, int samplers, int actions) {
   const int rounds = steps / samplers;
   const double seconds = best_seconds([&] {
     for (int i = 0; i < rounds; ++i) {
-      environments.step(0, samplers, &drawn[count * static_cast<std::size_t>(i % 1009)],
-                        rewards.data(), ended.data(), observations.data());
+      const auto* const row = &drawn[count * static_cast<std::size_t>(i % 1009)];
+      environments.step(0, samplers, {{row, count}, rewards, ended, observations});
     }
   });
   const EpisodeSums sums = environments.take_sums();
   fmt::print("{:<44}{:>10.2f} million steps/s, {:.1f} steps an episode, {:.2f} % success\n", name,
-             rounds * samplers / seconds / 1e6,
-             static_cast<double>(sums.steps) / static_cast<double>(sums.episodes),
-             100.0 * static_cast<double>(sums.successes) / static_cast<double>(sums.episodes));
+             rounds * samplers / seconds / 1e6, sums.steps / sums.episodes,
+             100.0 * sums.scores[0] / sums.episodes);
 }
 
 void print_parts() {

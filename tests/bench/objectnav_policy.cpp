@@ -19,7 +19,7 @@
 
 #include "tests/trainer/random_observations.h"
 #include "trainer/objectnav/agent/actor_critic.h"
-#include "trainer/objectnav/agent/sample_actions.h"
+#include "trainer/objectnav/agent/view_embedding.h"
 #include "trainer/reinforcement/ppo_loss.h"
 #include "trainer/training/optimizer.h"
 
@@ -56,7 +56,7 @@ void print_row(const std::string& name, double microseconds) {
 /// Random experience, and the pieces of the network that a policy of this size has.
 struct Bench {
   Bench(const NetworkSettings& size, std::int64_t samplers)
-      : network(size, at::kCPU), steps(static_cast<double>(kSteps * samplers)) {
+      : network(objectnav_spec(), size, at::kCPU), steps(static_cast<double>(kSteps * samplers)) {
     observations = random_observations({kSteps, samplers});
     memory = 0.5 * at::randn({samplers, size.hidden});
     keep = at::rand({kSteps, samplers}).gt(0.02).to(at::kFloat);
@@ -86,6 +86,7 @@ struct Bench {
 
   ActorCritic network;
   double steps;
+  at::Tensor first_rows = first_rows_of(objectnav_spec());
   at::Tensor observations, memory, keep, actions, table, seen, memories;
   TakenSteps taken;
   GruWeights gru;
@@ -129,7 +130,8 @@ void Bench::act() {
   fmt::print("acting, a step of one sampler:\n");
   print_row("all of act()",
             each([&](std::int64_t t) { network.act(observations[t], memory, keep[t]); }));
-  print_row("  view embedding", each([&](std::int64_t t) { embed_views(observations[t], table); }));
+  print_row("  view embedding",
+            each([&](std::int64_t t) { embed_views(observations[t], table, first_rows); }));
   print_row("  recurrent unit",
             each([&](std::int64_t t) { masked_gru_step(gru, seen[t], memory, keep[t]); }));
   print_row("    at::gru_cell", each([&](std::int64_t t) {
@@ -168,8 +170,9 @@ void Bench::learn() {
                                                             pass();
                                                             optimizer.step(1e-9);
                                                           }) / steps);
-  print_row("  view embedding",
-            of_pass([&] { return embed_views(observations, table); }, at::rand_like(seen)));
+  print_row(
+      "  view embedding",
+      of_pass([&] { return embed_views(observations, table, first_rows); }, at::rand_like(seen)));
   print_row("  recurrent unit",
             of_pass([&] { return masked_gru(gru, seen, memory, keep); }, at::rand_like(memories)));
   print_row("    its matrix products alone", of_products());
@@ -190,9 +193,9 @@ void Bench::learn() {
 void Bench::peers() {
   const auto direction = at::rand_like(memories);
   fmt::print("PyTorch's operations for the same, forward and backward:\n");
-  print_row(
-      "  view embedding: at::embedding_bag",
-      of_pass([&] { return embed_views_by_operations(observations, table); }, at::rand_like(seen)));
+  print_row("  view embedding: at::embedding_bag",
+            of_pass([&] { return embed_views_by_operations(observations, table, first_rows); },
+                    at::rand_like(seen)));
   print_row(
       "  recurrent unit: at::gru_cell, step by step",
       of_pass([&] { return masked_gru(gru, seen, memory, keep, GruWay::operations); }, direction));

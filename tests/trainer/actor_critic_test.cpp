@@ -31,7 +31,7 @@ class ActorCriticReference : public WithReference {};
 
 TEST_F(ActorCriticReference, HasTheGradientsOfPyTorchsModules) {
   torch::manual_seed(1);
-  const ActorCritic network({.embedding = 24, .hidden = 20}, at::kCPU);
+  const ActorCritic network(objectnav_spec(), {.embedding = 24, .hidden = 20}, at::kCPU);
   const Sequences given(20);
   const PolicyOutput output = network.unroll(given.observations, given.memory, given.keep);
   const at::Tensor actions = at::randint(kActions, {kSteps, kRows}, at::kByte);
@@ -61,7 +61,7 @@ TEST_F(ActorCriticReference, HasTheGradientsOfPyTorchsModules) {
 
 TEST(ActorCritic, ActsStepByStepAsItUnrolls) {
   torch::manual_seed(2);
-  const ActorCritic network({}, at::kCPU);
+  const ActorCritic network(objectnav_spec(), {}, at::kCPU);
   const Sequences given(network.memory_size());
   const PolicyOutput whole = network.unroll(given.observations, given.memory, given.keep);
   at::Tensor memory = given.memory;
@@ -77,7 +77,7 @@ TEST(ActorCritic, ActsStepByStepAsItUnrolls) {
 
 // A rank may have none in a mini-batch, but must take part in the exchange of its gradients.
 TEST(ActorCritic, LearnsNothingFromNoSamplers) {
-  const ActorCritic network({}, at::kCPU);
+  const ActorCritic network(objectnav_spec(), {}, at::kCPU);
   const PolicyOutput output =
       network.unroll(random_observations({kSteps, 0}), at::zeros({0, network.memory_size()}),
                      at::ones({kSteps, 0}));
@@ -92,7 +92,7 @@ TEST(ActorCritic, LearnsNothingFromNoSamplers) {
 
 TEST(ActorCritic, BeginsOrthogonalAndWithEveryActionLikely) {
   torch::manual_seed(3);
-  const ActorCritic network({.embedding = 32, .hidden = 48}, at::kCPU);
+  const ActorCritic network(objectnav_spec(), {.embedding = 32, .hidden = 48}, at::kCPU);
   const auto tensor = [&](const std::string& name) {
     for (const auto& each : network.parameters()) {
       if (each.name == name) return each.tensor.detach();
@@ -116,7 +116,7 @@ TEST(ActorCritic, IsTheSameNetworkForTheSameSeed) {
   std::vector<at::Tensor> tables;
   for (const int seed : {4, 4, 5}) {
     torch::manual_seed(seed);
-    tables.push_back(ActorCritic({}, at::kCPU).parameters()[0].tensor);
+    tables.push_back(ActorCritic(objectnav_spec(), {}, at::kCPU).parameters()[0].tensor);
   }
   EXPECT_TRUE(tables[0].equal(tables[1]));
   EXPECT_FALSE(tables[0].equal(tables[2]));

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "tests/trainer/ranks.h"
+#include "trainer/objectnav/agent/actor_critic.h"
+#include "trainer/objectnav/samplers.h"
 
 using namespace dtool::trainer;
 
@@ -24,7 +26,7 @@ constexpr std::int64_t kHidden = 5;
 struct Rank {
   explicit Rank(const SamplerRange& its, std::uint64_t seed = kSeed)
       : mine(its),
-        policy(NetworkSettings{4, kHidden}, at::kCPU),
+        policy(objectnav_spec(), {4, kHidden}, at::kCPU),
         samplers(EnvironmentSettings(), EpisodeSet::training, seed, its.first,
                  static_cast<int>(its.count)),
         collector(samplers, 0, policy, seed, its.first) {}
@@ -144,7 +146,7 @@ TEST(KeptSamplers, AreGatheredFromUnequalShares) {
 }
 
 TEST(SamplerShares, OfAMachineAreItsRanksAndDifferByOneAtMost) {
-  const auto counts = [](const std::vector<int>& machines, const ObjectNavSettings& settings) {
+  const auto counts = [](const std::vector<int>& machines, const DdPpoSettings& settings) {
     std::vector<Member> members;
     for (const int machine : machines) {
       members.push_back({static_cast<int>(members.size()), machine, "h", ""});
@@ -159,7 +161,7 @@ TEST(SamplerShares, OfAMachineAreItsRanksAndDifferByOneAtMost) {
     EXPECT_EQ(count_all(shares_of(members, settings)), next);
     return found;
   };
-  ObjectNavSettings settings;
+  DdPpoSettings settings;
   settings.samplers = 8;
   settings.samplers_per = SamplersPer::machine;
   using Counts = std::vector<std::int64_t>;
@@ -173,7 +175,7 @@ TEST(SamplerShares, OfAMachineAreItsRanksAndDifferByOneAtMost) {
 }
 
 TEST(SamplerShares, NodesAreMachinesOrRanks) {
-  ObjectNavSettings settings;
+  DdPpoSettings settings;
   settings.samplers = 8;
   settings.samplers_per = SamplersPer::machine;
   const std::vector<Member> members = {{0, 0, "a", ""}, {1, 1, "b", ""}, {2, 1, "b", ""}};

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "trainer/data/sampler.h"
+#include "trainer/objectnav/observation.h"
 
 namespace {
 
@@ -55,9 +56,7 @@ struct Arrays {
         observations(actions.size() * kObservationBytes) {}
 
   bool operator==(const Arrays&) const = default;
-  StepArrays pointers() {
-    return {actions.data(), rewards.data(), ended.data(), observations.data()};
-  }
+  operator StepArrays() { return {actions, rewards, ended, observations}; }
 
   std::vector<std::uint8_t> actions;
   std::vector<float> rewards;
@@ -75,8 +74,7 @@ void draw_actions(Arrays& arrays, std::int64_t first_sampler, int step) {
 }
 
 void step_all(Samplers& samplers, Arrays& arrays) {
-  samplers.step(0, samplers.count(), arrays.actions.data(), arrays.rewards.data(),
-                arrays.ended.data(), arrays.observations.data());
+  samplers.step(0, samplers.count(), arrays);
 }
 
 template <class Value>
@@ -92,9 +90,9 @@ TEST(ObjectNavSamplers, TwoHalvesSeeWhatOneWholeSees) {
   Samplers first({}, EpisodeSet::training, 5, 100, 7);
   Samplers second({}, EpisodeSet::training, 5, 107, 5);
   Arrays all(12), left(7), right(5);
-  whole.observe(all.observations.data());
-  first.observe(left.observations.data());
-  second.observe(right.observations.data());
+  whole.observe(all.observations);
+  first.observe(left.observations);
+  second.observe(right.observations);
   ASSERT_EQ(all.observations, joined(left.observations, right.observations));
   for (int step = 0; step < 500; ++step) {
     draw_actions(all, 100, step);
@@ -112,7 +110,7 @@ TEST(ObjectNavSamplers, TwoHalvesSeeWhatOneWholeSees) {
   halves += second.take_sums();
   EXPECT_GT(sums.episodes, 100);
   EXPECT_EQ(sums.episodes, halves.episodes);
-  EXPECT_EQ(sums.successes, halves.successes);
+  EXPECT_EQ(sums.scores[0], halves.scores[0]);
   EXPECT_EQ(sums.steps, halves.steps);
   EXPECT_NEAR(sums.reward, halves.reward, 1e-6);
 }
@@ -121,7 +119,7 @@ TEST(ObjectNavSamplers, ASeedASetAndANumberEachGiveOtherEpisodes) {
   const auto first_observations = [](EpisodeSet set, std::uint64_t seed, std::int64_t first) {
     const Samplers samplers({}, set, seed, first, 8);
     Arrays arrays(8);
-    samplers.observe(arrays.observations.data());
+    samplers.observe(arrays.observations);
     return arrays.observations;
   };
   const auto base = first_observations(EpisodeSet::training, 1, 0);
@@ -175,8 +173,8 @@ TEST(ObjectNavSamplers, ARandomPolicyHardlyEverSucceeds) {
   }
   const EpisodeSums sums = samplers.take_sums();
   EXPECT_GT(sums.episodes, 10'000);
-  EXPECT_GT(sums.successes, 0);
-  EXPECT_LT(sums.successes, sums.episodes / 50);
+  EXPECT_GT(sums.scores[0], 0);
+  EXPECT_LT(sums.scores[0], sums.episodes / 50);
 }
 
 TEST(ObjectNavSamplers, StepsAllocateNothing) {
@@ -221,9 +219,9 @@ TEST(SteppingThreads, StepWhatTheCallersThreadWouldHave) {
       draw_actions(arrays, 0, step);
       step_all(alone, expected);
       // Two groups, as a loop does that chooses one's actions while the other is stepped.
-      stepping.begin(0, 4, arrays.pointers());
+      stepping.begin(0, 4, arrays);
       stepping.wait();
-      stepping.begin(4, 10, arrays.pointers());
+      stepping.begin(4, 10, arrays);
       stepping.wait();
       ASSERT_EQ(arrays, expected) << threads << " threads";
     }

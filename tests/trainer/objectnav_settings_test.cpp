@@ -44,7 +44,7 @@ std::vector<std::string> values_of(const Experiment& experiment) {
 
 TEST(ObjectNavSettings, DefaultsAreThoseOfTheTutorial) {
   const Experiment experiment = parse("");
-  const ObjectNavSettings& settings = objectnav_of(experiment);
+  const DdPpoSettings& settings = objectnav_of(experiment).learning;
   EXPECT_EQ(settings.samplers, 60);
   EXPECT_EQ(settings.samplers_per, SamplersPer::machine);
   EXPECT_EQ(settings.ppo.num_steps, 128);
@@ -75,7 +75,7 @@ TEST(ObjectNavSettings, TheDocumentedDefaultsAreTheProgramsOwn) {
 
 TEST(ObjectNavSettings, AShorterRunHasTheSameShape) {
   const Experiment experiment = parse("pipeline.steps = 6_000_000\npipeline.rollouts = 'whole'\n");
-  const ObjectNavSettings& settings = objectnav_of(experiment);
+  const DdPpoSettings& settings = objectnav_of(experiment).learning;
   EXPECT_EQ(settings.pipeline.small_batch_steps, 600'000);
   EXPECT_DOUBLE_EQ(settings.pipeline.transition_steps_per_node, 6e6 / 450);
   EXPECT_EQ(settings.validation.every_steps, 300'000);
@@ -89,11 +89,11 @@ TEST(ObjectNavSettings, MachinesAreTheTutorialsNodesUnlessRanksHaveSamplersOfThe
   const Experiment by_machine = parse("pipeline.rollouts = 'whole'\n");
   const Experiment by_rank = parse("environment.samplers = 60\npipeline.rollouts = 'whole'\n");
   const RankCount ranks = {24, 3};  // the tutorial's, with a rank for each of eight GPUs
-  const Nodes three = nodes_of(objectnav_of(by_machine), ranks);
+  const Nodes three = nodes_of(objectnav_of(by_machine).learning, ranks);
   EXPECT_EQ(three.count, 3);
   EXPECT_EQ(three.samplers, 60);
   EXPECT_EQ(three.smallest_share, 7);
-  const Pipeline pipeline = plan_pipeline(objectnav_of(by_machine), three);
+  const Pipeline pipeline = plan_pipeline(objectnav_of(by_machine).learning, three);
   EXPECT_EQ(pipeline.stages[0].update.num_mini_batch, 3);
   EXPECT_EQ(pipeline.stages[0].update.update_repeats, 4);
   EXPECT_NEAR(learning_rate_factor(pipeline.schedule, 150e6), std::sqrt(3.0) * 0.5, 1e-9);
@@ -106,11 +106,12 @@ TEST(ObjectNavSettings, MachinesAreTheTutorialsNodesUnlessRanksHaveSamplersOfThe
       "to step 300000000: rollouts of 128 steps, 180 of 180 samplers a mini-batch, 4 repeats");
   EXPECT_EQ(shown[2].value, "grows by 1.73");
 
-  const Nodes all = nodes_of(objectnav_of(by_rank), ranks);
+  const Nodes all = nodes_of(objectnav_of(by_rank).learning, ranks);
   EXPECT_EQ(all.count, 24);
   EXPECT_EQ(all.smallest_share, 60);
-  EXPECT_NEAR(learning_rate_factor(plan_pipeline(objectnav_of(by_rank), all).schedule, 150e6),
-              std::sqrt(24.0) * 0.5, 1e-9);
+  EXPECT_NEAR(
+      learning_rate_factor(plan_pipeline(objectnav_of(by_rank).learning, all).schedule, 150e6),
+      std::sqrt(24.0) * 0.5, 1e-9);
   const Experiment few = parse("environment.samplers_per_machine = 7\n");
   EXPECT_NO_THROW(few.own->check_ranks({21, 3}));
   EXPECT_THROW(few.own->check_ranks({24, 3}), UsageError);

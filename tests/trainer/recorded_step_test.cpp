@@ -12,6 +12,8 @@
 
 #include "tests/trainer/ranks.h"
 #include "trainer/objectnav/agent/actor_critic.h"
+#include "trainer/objectnav/observation.h"
+#include "trainer/objectnav/samplers.h"
 #include "trainer/reinforcement/ppo_loss.h"
 #include "trainer/supervised/device_step.h"
 #include "trainer/training/graphed_step.h"
@@ -212,7 +214,7 @@ TEST(RecordedStep, WaitsForNothingWithBatchNormAcrossRanks) {
 TEST(RecordedStep, WaitsForNothingInObjectNav) {
   constexpr std::int64_t kSteps = 5, kRows = 3, kHidden = 4;
   const auto floats = at::TensorOptions(at::kMeta).dtype(at::kFloat);
-  const ActorCritic policy(NetworkSettings{6, kHidden}, at::kMeta);
+  const ActorCritic policy(objectnav_spec(), {6, kHidden}, at::kMeta);
   const at::Tensor observations =
       at::empty({kSteps, kRows, kObservationBytes}, floats.dtype(at::kByte));
   const at::Tensor memory = at::empty({kRows, kHidden}, floats);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Actions are drawn as often as the policy says, and alike on any number of ranks.
-#include "trainer/objectnav/agent/sample_actions.h"
+#include "trainer/reinforcement/policy.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

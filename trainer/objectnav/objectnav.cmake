@@ -10,6 +10,7 @@ target_sources(dtool_trainer PRIVATE
   trainer/objectnav/svg_picture.cpp
   trainer/objectnav/trace.cpp
   trainer/objectnav/view.cpp
+  trainer/reinforcement/environments.cpp
   trainer/reinforcement/gru_gates.cpp
   trainer/reinforcement/mini_batches.cpp
   trainer/reinforcement/pipeline.cpp
@@ -17,15 +18,14 @@ target_sources(dtool_trainer PRIVATE
 target_sources(dtool_trainer_torch PRIVATE
   trainer/objectnav/agent/actor_critic.cpp
   trainer/objectnav/agent/ddppo.cpp
-  trainer/objectnav/agent/follow_checkpoints.cpp
   trainer/objectnav/agent/kept_samplers.cpp
   trainer/objectnav/agent/learner.cpp
   trainer/objectnav/agent/objectnav_runner.cpp
   trainer/objectnav/agent/rollout.cpp
-  trainer/objectnav/agent/sample_actions.cpp
   trainer/objectnav/agent/validation.cpp
   trainer/objectnav/agent/view_embedding.cpp
   trainer/reinforcement/masked_gru.cpp
+  trainer/reinforcement/policy.cpp
   trainer/reinforcement/ppo_loss.cpp
   trainer/reinforcement/stragglers.cpp)
 

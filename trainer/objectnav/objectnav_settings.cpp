@@ -80,7 +80,7 @@ const char* samplers_key(SamplersPer per) {
   return per == SamplersPer::rank ? "environment.samplers" : "environment.samplers_per_machine";
 }
 
-void read_samplers(TomlReader& reader, ObjectNavSettings& settings) {
+void read_samplers(TomlReader& reader, DdPpoSettings& settings) {
   constexpr Limits<std::int64_t> kSamplers = {1, 1'000'000};
   if (const auto of_a_rank = reader.integer_if_given("environment.samplers", kSamplers)) {
     reader.refuse_if_given("environment.samplers_per_machine",
@@ -93,7 +93,7 @@ void read_samplers(TomlReader& reader, ObjectNavSettings& settings) {
   settings.samplers = reader.integer("environment.samplers_per_machine", 60, kSamplers);
 }
 
-PpoSettings read_ppo(TomlReader& reader, const ObjectNavSettings& settings) {
+PpoSettings read_ppo(TomlReader& reader, const DdPpoSettings& settings) {
   PpoSettings ppo;
   ppo.num_steps = reader.integer("ppo.num_steps", ppo.num_steps, kRolloutSteps);
   ppo.num_mini_batch = reader.integer("ppo.num_mini_batch", ppo.num_mini_batch, {1, 65536});
@@ -183,19 +183,19 @@ std::unique_ptr<WorkloadSettings> read(TomlReader& reader, Experiment& experimen
   refuse_others(reader);
   auto settings = std::make_unique<ObjectNavSettings>();
   ObjectNavSettings& objectnav = *settings;
-  read_samplers(reader, objectnav);
-  objectnav.environment.threads =
-      small_integer(reader, "environment.threads", objectnav.environment.threads, 0, 1024);
+  DdPpoSettings& learning = objectnav.learning;
+  read_samplers(reader, learning);
+  learning.threads = small_integer(reader, "environment.threads", learning.threads, 0, 1024);
   read_house(reader, objectnav.environment);
   read_episode(reader, objectnav.environment);
   objectnav.embedding = reader.integer("model.embedding", 64, {1, 1 << 16});
   objectnav.hidden = reader.integer("model.hidden", 128, {1, 1 << 16});
-  objectnav.ppo = read_ppo(reader, objectnav);
-  objectnav.pipeline = read_pipeline(reader);
-  objectnav.validation = read_validation(reader, objectnav.pipeline.steps);
+  learning.ppo = read_ppo(reader, learning);
+  learning.pipeline = read_pipeline(reader);
+  learning.validation = read_validation(reader, learning.pipeline.steps);
   try {
     // Settings that do not fit one rank fit nowhere.
-    plan_pipeline(objectnav, nodes_of(objectnav, {1, 1}));
+    plan_pipeline(learning, nodes_of(learning, {1, 1}));
   } catch (const UsageError& mistake) {
     throw UsageError(fmt::format("{}: {}", reader.where("pipeline"), mistake.what()), mistake.hint);
   }
@@ -212,16 +212,16 @@ std::unique_ptr<WorkloadSettings> read(TomlReader& reader, Experiment& experimen
 }  // namespace
 
 Rhythm ObjectNavSettings::rhythm() const {
-  return {HasEpochs::no, std::max<std::int64_t>(1, pipeline.steps / 60), 100'000};
+  return {HasEpochs::no, std::max<std::int64_t>(1, learning.pipeline.steps / 60), 100'000};
 }
 
 void ObjectNavSettings::check_ranks(const RankCount& ranks) const {
-  plan_pipeline(*this, nodes_of(*this, ranks));
+  plan_pipeline(learning, nodes_of(learning, ranks));
 }
 
 std::vector<Setting> ObjectNavSettings::settings_on(const RankCount& ranks) const {
-  const Nodes nodes = nodes_of(*this, ranks);
-  const Pipeline planned = plan_pipeline(*this, nodes);
+  const Nodes nodes = nodes_of(learning, ranks);
+  const Pipeline planned = plan_pipeline(learning, nodes);
   const std::int64_t all = nodes.count * nodes.samplers;
   std::vector<Setting> settings;
   for (std::size_t i = 0; i < planned.stages.size(); ++i) {
@@ -253,34 +253,7 @@ const ObjectNavSettings& objectnav_of(const Experiment& experiment) {
 
 std::uint64_t rollout_seed(const RolloutOptions& options, const ObjectNavSettings& settings) {
   if (options.seed) return *options.seed;
-  return options.set == EpisodeSet::validation ? settings.validation.seed : 0;
-}
-
-std::int64_t count_samplers(const ObjectNavSettings& settings, std::int64_t ranks_before,
-                            std::int64_t ranks) {
-  if (settings.samplers_per == SamplersPer::rank) return settings.samplers;
-  return settings.samplers / ranks + (ranks_before < settings.samplers % ranks ? 1 : 0);
-}
-
-Nodes nodes_of(const ObjectNavSettings& settings, const RankCount& ranks) {
-  if (settings.samplers_per == SamplersPer::rank) {
-    return {ranks.ranks, settings.samplers, settings.samplers};
-  }
-  const auto on_a_machine = ranks.on_a_machine();
-  const auto smallest = count_samplers(settings, on_a_machine - 1, on_a_machine);
-  if (smallest == 0) {
-    throw UsageError(fmt::format("environment.samplers_per_machine is {}, but a machine has {} "
-                                 "ranks, which each need one",
-                                 settings.samplers, on_a_machine),
-                     "raise it, or start fewer ranks (--nproc_per_node)");
-  }
-  return {ranks.machines, settings.samplers, smallest};
-}
-
-Pipeline plan_pipeline(const ObjectNavSettings& settings, const Nodes& nodes) {
-  return plan_pipeline(
-      settings.pipeline,
-      {settings.ppo.num_mini_batch, settings.ppo.update_repeats, settings.ppo.num_steps}, nodes);
+  return options.set == EpisodeSet::validation ? settings.learning.validation.seed : 0;
 }
 
 std::int64_t ObjectNavSettings::multiply_adds_per_batch(const RankCount& ranks) const {
@@ -289,10 +262,11 @@ std::int64_t ObjectNavSettings::multiply_adds_per_batch(const RankCount& ranks) 
   const std::int64_t sum_of_rows = kObservationBytes * embedding;
   const std::int64_t gates = 3 * hidden * (embedding + hidden);
   const std::int64_t heads = hidden * (kActions + 1);
-  const std::int64_t mine = count_samplers(*this, 0, ranks.on_a_machine());
-  const std::int64_t at_once = (mine + ppo.num_mini_batch - 1) / ppo.num_mini_batch;
+  const std::int64_t mine = count_samplers(learning, 0, ranks.on_a_machine());
+  const std::int64_t at_once =
+      (mine + learning.ppo.num_mini_batch - 1) / learning.ppo.num_mini_batch;
   return (sum_of_rows + gates + heads) * at_once *
-         plan_pipeline(*this, nodes_of(*this, ranks)).longest_rollout();
+         plan_pipeline(learning, nodes_of(learning, ranks)).longest_rollout();
 }
 
 namespace objectnav {

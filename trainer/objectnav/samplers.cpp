@@ -3,12 +3,10 @@
 
 #include <algorithm>
 #include <cassert>
-#include <condition_variable>
 #include <cstring>
 #include <limits>
-#include <mutex>
 #include <stdexcept>
-#include <thread>
+#include <utility>
 
 #include "trainer/objectnav/episode.h"
 #include "trainer/objectnav/trace.h"
@@ -16,6 +14,15 @@
 namespace dtool::trainer {
 
 namespace {
+
+/// Sums over ended episodes, as a checkpoint keeps them.
+struct Sums {
+  std::int64_t episodes = 0;
+  std::int64_t successes = 0;
+  std::int64_t steps = 0;
+  double spl = 0;
+  double reward = 0;
+};
 
 /// A sampler in a checkpoint. All of one size, so that there is no padding, whose bytes would be
 /// anything.
@@ -30,7 +37,7 @@ struct Saved {
   std::int64_t moves;
   std::int64_t shortest;
   double reward;
-  EpisodeSums sums;
+  Sums sums;
 };
 static_assert(sizeof(Saved) == 15 * 8);
 
@@ -41,21 +48,24 @@ constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 struct alignas(64) Samplers::Sampler {  // no line of the cache is two threads'
 
   Scene scene;
-  EpisodeSums sums;
+  Sums sums;
   std::int64_t still_counted = kNoLimit;
 
   void count(const StepOutcome& end) {
     if (still_counted == 0) return;
     if (still_counted != kNoLimit) --still_counted;
     const Episode& episode = scene.episode;
-    sums += {1, end.is_success ? 1 : 0, episode.steps, success_by_path_length(episode, end),
-             episode.reward};
+    ++sums.episodes;
+    sums.successes += end.is_success ? 1 : 0;
+    sums.steps += episode.steps;
+    sums.spl += success_by_path_length(episode, end);
+    sums.reward += episode.reward;
   }
 };
 
 namespace {
 
-Saved saved(const Scene& scene, const EpisodeSums& sums) {
+Saved saved(const Scene& scene, const Sums& sums) {
   const Episode& episode = scene.episode;
   return {scene.number, episode.cell,  episode.heading, episode.head,     episode.previous,
           episode.goal, episode.steps, episode.moves,   episode.shortest, episode.reward,
@@ -93,13 +103,14 @@ void restore_scene(const EnvironmentSettings& settings, const Saved& from, Scene
 
 }  // namespace
 
-EpisodeSums& EpisodeSums::operator+=(const EpisodeSums& other) {
-  episodes += other.episodes;
-  successes += other.successes;
-  steps += other.steps;
-  spl += other.spl;
-  reward += other.reward;
-  return *this;
+const EnvironmentSpec& objectnav_spec() {
+  static const EnvironmentSpec spec = {{{"seen", {kViewCells}, kSeenKinds},
+                                        {"goal", {1}, kObjectClasses},
+                                        {"previous action", {1}, kPreviousActions},
+                                        {"head", {1}, kHeads}},
+                                       kActions,
+                                       {"success", "spl"}};
+  return spec;
 }
 
 Samplers::Samplers(const EnvironmentSettings& settings, EpisodeSet set, std::uint64_t seed,
@@ -115,22 +126,26 @@ Samplers::Samplers(const EnvironmentSettings& settings, EpisodeSet set, std::uin
 }
 
 Samplers::~Samplers() = default;
-Samplers::Samplers(Samplers&& other) noexcept = default;
 
 int Samplers::count() const {
   return static_cast<int>(samplers_.size());
 }
 
-void Samplers::observe(std::uint8_t* observations) const {
+void Samplers::observe(std::span<std::uint8_t> observations) const {
+  assert(observations.size() == samplers_.size() * kObservationBytes);
+  std::uint8_t* next = observations.data();
   for (const Sampler& each : samplers_) {
-    dtool::trainer::observe(each.scene.house, each.scene.episode, observations);
-    observations += kObservationBytes;
+    dtool::trainer::observe(each.scene.house, each.scene.episode, next);
+    next += kObservationBytes;
   }
 }
 
-void Samplers::step(int begin, int end, const std::uint8_t* actions, float* rewards,
-                    std::uint8_t* ended, std::uint8_t* observations) {
+void Samplers::step(int begin, int end, const StepArrays& arrays) {
+  const auto [actions, rewards, ended, observations] = arrays;
   assert(0 <= begin && begin <= end && end <= count());
+  assert(actions.size() == samplers_.size() && rewards.size() == samplers_.size());
+  assert(ended.size() == samplers_.size());
+  assert(observations.size() == samplers_.size() * kObservationBytes);
   for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
     assert(actions[i] < kActions);
     Scene& scene = samplers_[i].scene;
@@ -142,17 +157,19 @@ void Samplers::step(int begin, int end, const std::uint8_t* actions, float* rewa
       samplers_[i].count(outcome);
       begin_episode(settings_, scene, scene.number + 1);
     }
-    dtool::trainer::observe(scene.house, scene.episode, observations + i * kObservationBytes);
+    dtool::trainer::observe(scene.house, scene.episode, &observations[i * kObservationBytes]);
   }
 }
 
 EpisodeSums Samplers::take_sums() {
-  EpisodeSums sums;
+  EpisodeSums all;
   for (Sampler& each : samplers_) {
-    sums += each.sums;
-    each.sums = {};
+    const Sums sums = std::exchange(each.sums, {});
+    const auto number = [](std::int64_t count) { return static_cast<double>(count); };
+    all += {
+        number(sums.episodes), number(sums.steps), sums.reward, {number(sums.successes), sums.spl}};
   }
-  return sums;
+  return all;
 }
 
 void Samplers::count_only(std::int64_t each) {
@@ -187,80 +204,6 @@ void Samplers::restore(const std::vector<std::uint8_t>& state) {
     restored[i].sums = one.sums;
   }
   std::copy(restored.begin(), restored.end(), samplers_.begin());
-}
-
-struct SteppingThreads::Shared {
-  std::mutex mutex;
-  std::condition_variable has_begun;
-  std::condition_variable is_done;
-  std::int64_t steps = 0;  ///< the steps that have begun
-  int busy = 0;            ///< threads that have not finished the last of them
-  bool is_closing = false;
-  int first = 0;
-  int last = 0;
-  StepArrays arrays;
-  std::vector<std::thread> threads;
-
-  void work(Samplers& samplers, int thread);
-};
-
-void SteppingThreads::Shared::work(Samplers& samplers, int thread) {
-  std::int64_t done = 0;
-  std::unique_lock lock(mutex);
-  for (;;) {
-    has_begun.wait(lock, [&] { return is_closing || steps > done; });
-    if (is_closing) return;
-    const auto count = static_cast<int>(threads.size());
-    const auto part = [&](int number) { return first + (last - first) * number / count; };
-    const int begin = part(thread);
-    const int end = part(thread + 1);
-    const StepArrays here = arrays;
-    lock.unlock();
-    samplers.step(begin, end, here.actions, here.rewards, here.ended, here.observations);
-    lock.lock();
-    ++done;
-    if (--busy == 0) is_done.notify_one();
-  }
-}
-
-SteppingThreads::SteppingThreads(Samplers& samplers, int threads)
-    : samplers_(samplers), shared_(std::make_unique<Shared>()) {
-  // No thread looks at the number of threads before all are there.
-  const std::lock_guard lock(shared_->mutex);
-  for (int i = 0; i < threads; ++i) {
-    shared_->threads.emplace_back(&Shared::work, shared_.get(), std::ref(samplers), i);
-  }
-}
-
-SteppingThreads::~SteppingThreads() {
-  wait();
-  {
-    const std::lock_guard lock(shared_->mutex);
-    shared_->is_closing = true;
-  }
-  shared_->has_begun.notify_all();
-  for (std::thread& each : shared_->threads) each.join();
-}
-
-void SteppingThreads::begin(int begin, int end, const StepArrays& arrays) {
-  if (shared_->threads.empty()) {
-    samplers_.step(begin, end, arrays.actions, arrays.rewards, arrays.ended, arrays.observations);
-    return;
-  }
-  {
-    const std::lock_guard lock(shared_->mutex);
-    shared_->first = begin;
-    shared_->last = end;
-    shared_->arrays = arrays;
-    shared_->busy = static_cast<int>(shared_->threads.size());
-    ++shared_->steps;
-  }
-  shared_->has_begun.notify_all();
-}
-
-void SteppingThreads::wait() {
-  std::unique_lock lock(shared_->mutex);
-  shared_->is_done.wait(lock, [&] { return shared_->busy == 0; });
 }
 
 }  // namespace dtool::trainer

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "trainer/reinforcement/ppo_settings.h"
+#include "trainer/settings/experiment.h"
 #include "trainer/settings/usage_error.h"
 
 namespace dtool::trainer {
@@ -126,6 +128,33 @@ Pipeline plan_pipeline(const PipelineSettings& settings, const UpdateSettings& b
   pipeline.schedule = plan_schedule(settings, growth, pipeline.learning_rate_factor);
   for (const PipelineStage& each : pipeline.stages) check_mini_batches(each.update, nodes);
   return pipeline;
+}
+
+std::int64_t count_samplers(const DdPpoSettings& settings, std::int64_t ranks_before,
+                            std::int64_t ranks) {
+  if (settings.samplers_per == SamplersPer::rank) return settings.samplers;
+  return settings.samplers / ranks + (ranks_before < settings.samplers % ranks ? 1 : 0);
+}
+
+Nodes nodes_of(const DdPpoSettings& settings, const RankCount& ranks) {
+  if (settings.samplers_per == SamplersPer::rank) {
+    return {ranks.ranks, settings.samplers, settings.samplers};
+  }
+  const auto on_a_machine = ranks.on_a_machine();
+  const auto smallest = count_samplers(settings, on_a_machine - 1, on_a_machine);
+  if (smallest == 0) {
+    throw UsageError(fmt::format("environment.samplers_per_machine is {}, but a machine has {} "
+                                 "ranks, which each need one",
+                                 settings.samplers, on_a_machine),
+                     "raise it, or start fewer ranks (--nproc_per_node)");
+  }
+  return {ranks.machines, settings.samplers, smallest};
+}
+
+Pipeline plan_pipeline(const DdPpoSettings& settings, const Nodes& nodes) {
+  return plan_pipeline(
+      settings.pipeline,
+      {settings.ppo.num_mini_batch, settings.ppo.update_repeats, settings.ppo.num_steps}, nodes);
 }
 
 }  // namespace dtool::trainer

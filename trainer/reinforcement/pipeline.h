@@ -13,6 +13,9 @@
 
 namespace dtool::trainer {
 
+struct DdPpoSettings;
+struct RankCount;
+
 /// What more nodes make of one node's rollout: they share its steps, or each has a whole one, as in
 /// the tutorial.
 enum class Rollouts { shared, whole };
@@ -92,5 +95,16 @@ inline constexpr std::int64_t kLeastRolloutSteps = 16;
 /// mini-batches, or if `rollout_steps` are not as many as the stages.
 Pipeline plan_pipeline(const PipelineSettings& settings, const UpdateSettings& base,
                        const Nodes& nodes);
+
+/// The share of a rank that has `ranks_before` lower ranks on its machine, which has `ranks` in
+/// all: how many samplers. They differ by at most one.
+std::int64_t count_samplers(const DdPpoSettings& settings, std::int64_t ranks_before,
+                            std::int64_t ranks);
+
+/// These ranks as nodes. Throws UsageError if a machine has fewer samplers than ranks.
+Nodes nodes_of(const DdPpoSettings& settings, const RankCount& ranks);
+
+/// The pipeline on these nodes. Throws UsageError.
+Pipeline plan_pipeline(const DdPpoSettings& settings, const Nodes& nodes);
 
 }  // namespace dtool::trainer

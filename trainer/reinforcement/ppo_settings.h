@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
-// How proximal policy optimisation gathers experience and learns from it. The numbers come from an
-// experiment's [ppo] table.
+// How distributed proximal policy optimisation gathers experience and learns from it. The numbers
+// come from an experiment's tables [ppo], [pipeline] and [validation].
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <string>
 
+#include "trainer/reinforcement/pipeline.h"
 #include "trainer/settings/train_settings.h"
 
 namespace dtool::trainer {
@@ -28,6 +31,31 @@ struct PpoSettings {
   double preemption_share = 0.6;
   double least_rollout_share = 0.25;  ///< the share of its steps that every rollout has at least
   CudaGraphSetting cuda_graph;        ///< the setting for collecting and for learning
+};
+
+/// How often the policy is validated in environments of no training run, and on how many episodes.
+struct ValidationSettings {
+  std::int64_t every_steps{};  ///< experience steps of all ranks; 0: only at the end
+  std::int64_t episodes{};
+  std::uint64_t seed{};  ///< the seed of the environments: the same for every run
+  /// The output folder of another run, whose checkpoints this run validates instead of training.
+  /// May contain `~` and `$NAME`. Empty: this run trains.
+  std::string follow;
+  std::chrono::seconds patience{};  ///< how long to wait for the next checkpoint there
+};
+
+/// Who has `DdPpoSettings::samplers`, and counts as a node of the tutorial: a machine, whose ranks
+/// share them, or a rank.
+enum class SamplersPer { machine, rank };
+
+/// All of an experiment's settings for learning by DD-PPO, whatever the environment.
+struct DdPpoSettings {
+  SamplersPer samplers_per{};
+  std::int64_t samplers{};  ///< environments of each machine, or of each rank
+  int threads = 0;          ///< threads that step the environments; 0: the caller's own thread does
+  PpoSettings ppo;
+  PipelineSettings pipeline;
+  ValidationSettings validation;
 };
 
 }  // namespace dtool::trainer

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The encoder has no bias: the goal, the previous action and the head's direction are always
-// present.
+// The encoder has no bias: each byte of an observation adds a row.
 #include "trainer/objectnav/agent/actor_critic.h"
 
 #include <ATen/ATen.h>
@@ -24,18 +23,19 @@ at::Tensor learned(const at::Tensor& values, at::Device device) {
 
 }  // namespace
 
-ActorCritic::ActorCritic(const NetworkSettings& settings, at::Device device)
-    : device_(device), first_rows_(first_rows_on(device)) {
+ActorCritic::ActorCritic(const EnvironmentSpec& spec, const NetworkSettings& settings,
+                         at::Device device)
+    : spec_(spec), device_(device), first_rows_(first_rows_of(spec).to(device)) {
   const auto hidden = settings.hidden;
   const auto zeros = [&](std::int64_t size) { return learned(at::zeros({size}), device); };
-  table_ = learned(orthogonal(kEmbeddingRows, settings.embedding, std::sqrt(2.0)), device);
+  table_ = learned(orthogonal(embedding_rows(spec), settings.embedding, std::sqrt(2.0)), device);
   gru_.input = learned(orthogonal(settings.embedding, 3 * hidden, 1), device);
   gru_.recurrent = learned(orthogonal(hidden, 3 * hidden, 1), device);
   gru_.input_bias = zeros(3 * hidden);
   gru_.recurrent_bias = zeros(3 * hidden);
-  const at::Tensor action_rows = orthogonal(kActions, hidden, 0.01);
+  const at::Tensor action_rows = orthogonal(spec.actions, hidden, 0.01);
   head_weight_ = learned(at::cat({action_rows, orthogonal(1, hidden, 1)}), device);
-  head_bias_ = zeros(kActions + 1);
+  head_bias_ = zeros(spec.actions + 1);
 }
 
 std::vector<NamedTensor> ActorCritic::parameters() const {
@@ -49,13 +49,13 @@ std::vector<NamedTensor> ActorCritic::parameters() const {
 }
 
 at::Tensor ActorCritic::see(const at::Tensor& observations) const {
-  if (device_.is_cpu()) return embed_views(observations, table_);
+  if (device_.is_cpu()) return embed_views(observations, table_, first_rows_);
   return embed_views_by_product(observations.to(device_), table_, first_rows_);
 }
 
 PolicyOutput ActorCritic::heads(const at::Tensor& memory) const {
   const at::Tensor both = at::linear(memory, head_weight_, head_bias_);
-  return {both.narrow(-1, 0, kActions), both.select(-1, kActions), both, {}};
+  return {both.narrow(-1, 0, spec_.actions), both.select(-1, spec_.actions), both, {}};
 }
 
 PolicyOutput ActorCritic::act(const at::Tensor& observations, const at::Tensor& memory,

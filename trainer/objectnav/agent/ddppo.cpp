@@ -9,15 +9,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <optional>
 #include <utility>
 
-#include "trainer/objectnav/agent/actor_critic.h"
 #include "trainer/objectnav/agent/kept_samplers.h"
 #include "trainer/objectnav/agent/learner.h"
 #include "trainer/objectnav/agent/rollout.h"
 #include "trainer/objectnav/agent/validation.h"
-#include "trainer/objectnav/samplers.h"
 #include "trainer/ranks/gpu.h"
 #include "trainer/reinforcement/pipeline.h"
 #include "trainer/reinforcement/stragglers.h"
@@ -39,7 +38,8 @@ double seconds_since(Clock::time_point begin) {
 /// One run's.
 class DdPpo : public Workload {
  public:
-  DdPpo(const Run& run, const ObjectNavSettings& settings);
+  DdPpo(const Run& run, const DdPpoSettings& settings, const MakeEnvironments& make,
+        Policy& policy);
 
   Weights& model() override { return policy_; }
   Optimizer& optimizer() override { return optimizer_; }
@@ -65,14 +65,15 @@ class DdPpo : public Workload {
   double learning_rate() const;
 
   const Run& run_;
-  const ObjectNavSettings& settings_;
+  const DdPpoSettings& settings_;
+  const MakeEnvironments& make_;
   const Group& group_;
   std::vector<SamplerRange> shares_;  ///< the shares of all ranks
   SamplerRange mine_;
   Pipeline pipeline_;
-  ActorCritic policy_;
+  Policy& policy_;
   Optimizer optimizer_;
-  Samplers samplers_;
+  const std::unique_ptr<Environments> samplers_;
   Rollout rollout_;
   Collector collector_;  ///< its threads write into the rollout
   Stragglers stragglers_;
@@ -83,26 +84,28 @@ class DdPpo : public Workload {
   std::string not_recorded_;  ///< why, until the log is told
 };
 
-DdPpo::DdPpo(const Run& run, const ObjectNavSettings& settings)
+DdPpo::DdPpo(const Run& run, const DdPpoSettings& settings, const MakeEnvironments& make,
+             Policy& policy)
     : run_(run),
       settings_(settings),
+      make_(make),
       group_(run.group),
       shares_(shares_of(group_.members, settings_)),
       mine_(shares_[static_cast<std::size_t>(group_.rank)]),
       pipeline_(plan_pipeline(settings_, nodes_of(group_.members, settings_))),
-      policy_({settings_.embedding, settings_.hidden}, group_.device),
+      policy_(policy),
       optimizer_(tensors_of(policy_.parameters()), run.experiment.optimizer),
-      samplers_(settings_.environment, EpisodeSet::training, run.options.seed, mine_.first,
-                static_cast<int>(mine_.count)),
+      samplers_(
+          make(EpisodeSet::training, run.options.seed, mine_.first, static_cast<int>(mine_.count))),
       rollout_(update().num_steps, mine_.count, policy_),
-      collector_(samplers_, settings_.environment.threads, policy_, run.options.seed, mine_.first,
+      collector_(*samplers_, settings_.threads, policy_, run.options.seed, mine_.first,
                  settings_.ppo.cuda_graph, [this](const std::string& why) { not_recorded_ = why; }),
       stragglers_(run.meeting, settings_.ppo.preemption_share,
                   run.experiment.distributed.collective_timeout) {}
 
 void DdPpo::restore(const std::vector<NamedTensor>& others) {
   const auto all = count_all(shares_);
-  const auto there = std::min(all, restore_samplers(others, mine_, samplers_, collector_));
+  const auto there = std::min(all, restore_samplers(others, mine_, *samplers_, collector_));
   if (there == all || group_.rank != 0) return;
   fmt::print("note: {} of {} samplers go on from the checkpoint, the others begin new episodes\n",
              there, all);
@@ -110,7 +113,7 @@ void DdPpo::restore(const std::vector<NamedTensor>& others) {
 
 /// A collective operation, since rank 0 keeps the samplers of all.
 std::vector<NamedTensor> DdPpo::others() {
-  return gather_samplers(group_, shares_, samplers_, collector_);
+  return gather_samplers(group_, shares_, *samplers_, collector_);
 }
 
 void DdPpo::begin() {
@@ -167,7 +170,7 @@ void DdPpo::collect() {
   });
   const bool is_whole = rollout_.steps == rollout_.capacity();
   if (is_whole) stragglers_.finish();
-  untold_.episodes += samplers_.take_sums();
+  untold_.episodes += samplers_->take_sums();
   untold_.collecting += seconds_since(begin);
   untold_.rollouts += 1;
   untold_.cut_short += is_whole ? 0 : 1;
@@ -187,7 +190,7 @@ Position DdPpo::position() const {
 
 void DdPpo::tell(const Due& due, ProgressLog* log) {
   if (!due.line && !due.evaluation && !due.checkpoint) return;
-  const ExperienceSums sums = sums_of(sum_over_ranks(group_, numbers_of(untold_)));
+  const ExperienceSums sums = sum_over_ranks(group_, untold_);
   if (sums.learned == 0) return;
   const double loss = mean_loss(sums, settings_.ppo);
   if (!std::isfinite(loss)) {
@@ -195,25 +198,26 @@ void DdPpo::tell(const Due& due, ProgressLog* log) {
   }
   const double seconds = seconds_since(last_told_);
   if (log != nullptr) {
-    log->step({position(), loss, learning_rate_, sums.steps / seconds, scores_of(sums),
-               details_of(sums, seconds * group_.size)});
+    log->step({position(), loss, learning_rate_, sums.steps / seconds,
+               scores_of(sums, policy_.spec().scores), details_of(sums, seconds * group_.size)});
   }
   untold_ = {};
   last_told_ = Clock::now();
 }
 
 Evaluation DdPpo::evaluate(ProgressLog* log) {
-  Scores scores = validate(settings_.environment, settings_.validation, policy_, group_);
+  Scores scores = validate(make_, settings_.validation, policy_, group_);
   if (log != nullptr) log->validation(position(), scores);
   return {std::move(scores), Better::higher};
 }
 
 }  // namespace
 
-void train_ddppo(const Run& run, const ObjectNavSettings& settings) {
+void train_ddppo(const Run& run, const DdPpoSettings& settings, const MakeEnvironments& make,
+                 Policy& policy) {
   // Before the first product: otherwise a resumed run would round differently.
-  if (run.group.device.is_cuda() && settings.hidden <= kSmallMemory) gpu::prefer_cublas_lt();
-  DdPpo workload(run, settings);
+  if (run.group.device.is_cuda() && policy.memory_size() <= kSmallMemory) gpu::prefer_cublas_lt();
+  DdPpo workload(run, settings, make, policy);
   train(run, workload);
 }
 

@@ -4,12 +4,15 @@
 // learn from it together.
 #pragma once
 
-#include "trainer/objectnav/objectnav_settings.h"
+#include "trainer/reinforcement/policy.h"
+#include "trainer/reinforcement/ppo_settings.h"
 #include "trainer/training/training.h"
 
 namespace dtool::trainer {
 
-/// Trains the policy on all ranks; the default generator draws its weights. Throws as `train` does.
-void train_ddppo(const Run& run, const ObjectNavSettings& settings);
+/// Trains the policy on all ranks, in the environments that `make` makes, which are its spec's.
+/// Throws as `train` does.
+void train_ddppo(const Run& run, const DdPpoSettings& settings, const MakeEnvironments& make,
+                 Policy& policy);
 
 }  // namespace dtool::trainer

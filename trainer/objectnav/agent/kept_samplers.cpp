@@ -32,12 +32,6 @@ at::Tensor gather_rows(const Group& group, const std::vector<SamplerRange>& shar
   return at::cat(rows[0]).cpu();
 }
 
-at::Tensor as_tensor(const std::vector<std::uint8_t>& bytes) {
-  at::Tensor tensor = at::empty({static_cast<std::int64_t>(bytes.size())}, at::kByte);
-  std::copy(bytes.begin(), bytes.end(), tensor.data_ptr<std::uint8_t>());
-  return tensor;
-}
-
 const at::Tensor* find(const std::vector<NamedTensor>& kept, const char* name) {
   for (const NamedTensor& each : kept) {
     if (each.name == name) return &each.tensor;
@@ -49,17 +43,19 @@ const at::Tensor* find(const std::vector<NamedTensor>& kept, const char* name) {
 
 std::vector<NamedTensor> gather_samplers(const Group& group,
                                          const std::vector<SamplerRange>& shares,
-                                         const Samplers& samplers, const Collector& collector) {
+                                         const Environments& samplers, const Collector& collector) {
+  const std::vector<std::uint8_t> state = samplers.state();
+  if (state.empty()) return {};
   const auto rows = [&](const at::Tensor& mine) {
     return gather_rows(group, shares, mine.reshape({samplers.count(), -1}));
   };
-  return {{"samplers", rows(as_tensor(samplers.state()))},
+  return {{"samplers", rows(at::tensor(state))},
           {"memory", rows(collector.memory())},
           {"keep", rows(collector.keep()).flatten()}};
 }
 
 std::int64_t restore_samplers(const std::vector<NamedTensor>& kept, const SamplerRange& mine,
-                              Samplers& samplers, Collector& collector) {
+                              Environments& samplers, Collector& collector) {
   const auto* states = find(kept, "samplers");
   const auto* memory = find(kept, "memory");
   const auto* keep = find(kept, "keep");
@@ -81,7 +77,7 @@ std::int64_t restore_samplers(const std::vector<NamedTensor>& kept, const Sample
   try {
     samplers.restore(std::vector<std::uint8_t>(bytes, bytes + its_states.numel()));
   } catch (const std::runtime_error&) {
-    return 0;  // the states are of other houses
+    return 0;  // the states are of other environments
   }
   collector.restore(rows(*memory), rows(*keep).flatten());
   return there;
@@ -90,7 +86,7 @@ std::int64_t restore_samplers(const std::vector<NamedTensor>& kept, const Sample
 // Ranks of one machine need not have neighbouring numbers, nor machines equally many ranks.
 
 std::vector<SamplerRange> shares_of(const std::vector<Member>& members,
-                                    const ObjectNavSettings& settings) {
+                                    const DdPpoSettings& settings) {
   if (members.empty()) return {{0, settings.samplers}};
   std::vector<SamplerRange> shares;
   std::int64_t first = 0;
@@ -108,7 +104,7 @@ std::int64_t count_all(const std::vector<SamplerRange>& shares) {
   return shares.back().first + shares.back().count;
 }
 
-Nodes nodes_of(const std::vector<Member>& members, const ObjectNavSettings& settings) {
+Nodes nodes_of(const std::vector<Member>& members, const DdPpoSettings& settings) {
   if (members.empty()) return nodes_of(settings, {1, 1});
   const std::int64_t machines = count_machines(members);
   std::int64_t most = 1;

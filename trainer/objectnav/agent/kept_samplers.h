@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The state of all ranks' samplers in a checkpoint: their current houses, and the policy's memory
-// of them.
+// The state of all ranks' samplers in a checkpoint: where they are, and the policy's memory of
+// it.
 #pragma once
 
 #include <string>
@@ -8,19 +8,18 @@
 
 #include "trainer/model/model.h"
 #include "trainer/objectnav/agent/rollout.h"
-#include "trainer/objectnav/objectnav_settings.h"
-#include "trainer/objectnav/samplers.h"
 #include "trainer/ranks/process_group.h"
 #include "trainer/ranks/rendezvous.h"
 #include "trainer/reinforcement/mini_batches.h"
+#include "trainer/reinforcement/ppo_settings.h"
 
 namespace dtool::trainer {
 
 /// Gathers the states on rank 0, in the order of the ranks; the other ranks' result is meaningless.
-/// `shares` are those of all ranks. A collective operation.
+/// Nothing if the samplers have no state. `shares` are those of all ranks. A collective operation.
 std::vector<NamedTensor> gather_samplers(const Group& group,
                                          const std::vector<SamplerRange>& shares,
-                                         const Samplers& samplers, const Collector& collector);
+                                         const Environments& samplers, const Collector& collector);
 
 /// Restores those of this rank's samplers, `mine`, that are in the checkpoint, whichever rank had
 /// them then: samplers are identified by their global numbers. Returns how many samplers the
@@ -28,19 +27,19 @@ std::vector<NamedTensor> gather_samplers(const Group& group,
 /// episodes. If the checkpoint has no samplers, or they have another seed or other settings, none
 /// is restored, nothing changes, and the result is 0.
 std::int64_t restore_samplers(const std::vector<NamedTensor>& kept, const SamplerRange& mine,
-                              Samplers& samplers, Collector& collector);
+                              Environments& samplers, Collector& collector);
 
 // Which of a run's samplers each rank has.
 
 /// The samplers of each rank, by rank: global numbers that follow each other. `members` are all
 /// ranks, or nobody for a group of one.
 std::vector<SamplerRange> shares_of(const std::vector<Member>& members,
-                                    const ObjectNavSettings& settings);
+                                    const DdPpoSettings& settings);
 
 /// The number of samplers of all ranks.
 std::int64_t count_all(const std::vector<SamplerRange>& shares);
 
 /// The same ranks as nodes of the tutorial.
-Nodes nodes_of(const std::vector<Member>& members, const ObjectNavSettings& settings);
+Nodes nodes_of(const std::vector<Member>& members, const DdPpoSettings& settings);
 
 }  // namespace dtool::trainer

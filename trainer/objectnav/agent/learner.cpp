@@ -5,6 +5,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "trainer/reinforcement/mini_batches.h"
@@ -12,7 +13,7 @@
 
 namespace dtool::trainer {
 
-/// The data of a pass, on the device: [t, N], and observations [t, N, kObservationBytes].
+/// The data of a pass, on the device: [t, N], and observations [t, N, bytes].
 struct Learner::Samples {
   at::Tensor observations;
   at::Tensor memory_at_start;
@@ -56,7 +57,7 @@ at::Tensor sent(const at::Tensor& tensor, at::Device device) {
 
 }  // namespace
 
-Learner::Learner(const Group& group, ActorCritic& policy, Optimizer& optimizer,
+Learner::Learner(const Group& group, const Policy& policy, Optimizer& optimizer,
                  const PpoSettings& settings, std::uint64_t seed, std::int64_t first_sampler,
                  GraphedStep::GiveUp note)
     : group_(group),
@@ -114,12 +115,7 @@ Learned Learner::learn(const Rollout& rollout, std::int64_t number, const Update
       step(all.of(sent(at::tensor(samplers, at::kLong), group_.device)), steps, learning_rate);
     }
   }
-  const PpoSums parts = sums_of(sums_);  // waits for the device: what it was sent may change now
-  learned.sums.policy_loss = parts.policy_loss;
-  learned.sums.value_loss = parts.value_loss;
-  learned.sums.entropy = parts.entropy;
-  learned.sums.divergence = parts.approximate_kl;
-  learned.sums.clipped = parts.clipped;
+  learned.sums.losses = sums_of(sums_);  // waits for the device: what it was sent may change now
   return learned;
 }
 
@@ -160,78 +156,71 @@ void Learner::compute(const std::vector<at::Tensor>& inputs) {
   sums_.add_(loss.sums);
 }
 
-// The numbers are sent and stored in checkpoints in the order of the fields.
-
 namespace {
 
-/// The fields that are whole numbers, then the others.
-constexpr std::int64_t EpisodeSums::*kCounts[] = {&EpisodeSums::episodes, &EpisodeSums::successes,
-                                                  &EpisodeSums::steps};
-constexpr double EpisodeSums::*kEpisodeSums[] = {&EpisodeSums::spl, &EpisodeSums::reward};
-constexpr double ExperienceSums::*kSums[] = {
-    &ExperienceSums::steps,      &ExperienceSums::rollouts, &ExperienceSums::cut_short,
-    &ExperienceSums::collecting, &ExperienceSums::learned,  &ExperienceSums::policy_loss,
-    &ExperienceSums::value_loss, &ExperienceSums::entropy,  &ExperienceSums::divergence,
-    &ExperienceSums::clipped};
+/// All its numbers, in the order in which they are sent.
+std::vector<double*> numbers_in(ExperienceSums& sums) {
+  EpisodeSums& ended = sums.episodes;
+  PpoSums& losses = sums.losses;
+  std::vector<double*> numbers = {&ended.episodes, &ended.steps};
+  for (double& each : ended.scores) numbers.push_back(&each);
+  numbers.insert(numbers.end(),
+                 {&ended.reward, &sums.steps, &sums.rollouts, &sums.cut_short, &sums.collecting,
+                  &sums.learned, &losses.policy_loss, &losses.value_loss, &losses.entropy,
+                  &losses.approximate_kl, &losses.clipped});
+  return numbers;
+}
 
-void add_mean(Scores& scores, const char* name, double sum, double count) {
+void add_mean(Scores& scores, const std::string& name, double sum, double count) {
   if (count > 0) scores.emplace_back(name, sum / count);
 }
 
 }  // namespace
 
-std::vector<double> numbers_of(const ExperienceSums& sums) {
-  std::vector<double> numbers;
-  for (const auto field : kCounts) numbers.push_back(static_cast<double>(sums.episodes.*field));
-  for (const auto field : kEpisodeSums) numbers.push_back(sums.episodes.*field);
-  for (const auto field : kSums) numbers.push_back(sums.*field);
-  return numbers;
+void ExperienceSums::operator+=(ExperienceSums other) {
+  const auto scores = std::max(episodes.scores.size(), other.episodes.scores.size());
+  episodes.scores.resize(scores);
+  other.episodes.scores.resize(scores);
+  const auto mine = numbers_in(*this), theirs = numbers_in(other);
+  for (std::size_t i = 0; i < mine.size(); ++i) *mine[i] += *theirs[i];
 }
 
-ExperienceSums sums_of(const std::vector<double>& numbers) {
-  ExperienceSums sums;
-  std::size_t next = 0;
-  for (const auto field : kCounts) {
-    sums.episodes.*field = static_cast<std::int64_t>(numbers.at(next++));
-  }
-  for (const auto field : kEpisodeSums) sums.episodes.*field = numbers.at(next++);
-  for (const auto field : kSums) sums.*field = numbers.at(next++);
+ExperienceSums sum_over_ranks(const Group& group, ExperienceSums sums) {
+  const auto numbers = numbers_in(sums);
+  std::vector<double> values;
+  for (const double* each : numbers) values.push_back(*each);
+  values = sum_over_ranks(group, values);
+  for (std::size_t i = 0; i < numbers.size(); ++i) *numbers[i] = values[i];
   return sums;
 }
 
-void ExperienceSums::operator+=(const ExperienceSums& other) {
-  auto numbers = numbers_of(*this);
-  const auto others = numbers_of(other);
-  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] += others[i];
-  *this = sums_of(numbers);
-}
-
 double mean_loss(const ExperienceSums& sums, const PpoSettings& settings) {
-  return (sums.policy_loss + settings.value_loss_coef * sums.value_loss -
-          settings.entropy_coef * sums.entropy) /
+  const PpoSums& losses = sums.losses;
+  return (losses.policy_loss + settings.value_loss_coef * losses.value_loss -
+          settings.entropy_coef * losses.entropy) /
          sums.learned;
 }
 
-Scores scores_of(const ExperienceSums& sums) {
+Scores scores_of(const ExperienceSums& sums, const std::vector<std::string>& names) {
   const EpisodeSums& ended = sums.episodes;
-  const auto episodes = static_cast<double>(ended.episodes);
   Scores scores;
-  add_mean(scores, "train_success", static_cast<double>(ended.successes), episodes);
-  add_mean(scores, "train_spl", ended.spl, episodes);
+  for (std::size_t i = 0; i < ended.scores.size(); ++i) {
+    add_mean(scores, "train_" + names.at(i), ended.scores[i], ended.episodes);
+  }
   return scores;
 }
 
 Scores details_of(const ExperienceSums& sums, double seconds) {
   const EpisodeSums& ended = sums.episodes;
-  const auto episodes = static_cast<double>(ended.episodes);
+  const PpoSums& losses = sums.losses;
   Scores details;
-  add_mean(details, "train_reward", ended.reward, episodes);
-  add_mean(details, "episode_steps", static_cast<double>(ended.steps), episodes);
-  add_mean(details, "policy_loss", sums.policy_loss, sums.learned);
-  add_mean(details, "value_loss", sums.value_loss, sums.learned);
-  add_mean(details, "entropy", sums.entropy, sums.learned);
-  add_mean(details, "kl", sums.divergence, sums.learned);
-  add_mean(details, "clipped", sums.clipped, sums.learned);
+  add_mean(details, "train_reward", ended.reward, ended.episodes);
+  add_mean(details, "episode_steps", ended.steps, ended.episodes);
+  add_mean(details, "policy_loss", losses.policy_loss, sums.learned);
+  add_mean(details, "value_loss", losses.value_loss, sums.learned);
+  add_mean(details, "entropy", losses.entropy, sums.learned);
+  add_mean(details, "kl", losses.approximate_kl, sums.learned);
+  add_mean(details, "clipped", losses.clipped, sums.learned);
   add_mean(details, "cut_short", sums.cut_short, sums.rollouts);
   add_mean(details, "collecting", sums.collecting, seconds);
   return details;

@@ -6,13 +6,13 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
-#include "trainer/objectnav/agent/actor_critic.h"
 #include "trainer/objectnav/agent/rollout.h"
-#include "trainer/objectnav/samplers.h"
 #include "trainer/ranks/process_group.h"
 #include "trainer/reinforcement/pipeline.h"
+#include "trainer/reinforcement/ppo_loss.h"
 #include "trainer/reinforcement/ppo_settings.h"
 #include "trainer/report/progress_log.h"
 #include "trainer/training/data_parallel.h"
@@ -31,26 +31,21 @@ struct ExperienceSums {
   double cut_short = 0;   ///< how many of them were cut short because of stragglers
   double collecting = 0;  ///< seconds of all ranks, spent on rollouts
   double learned = 0;     ///< steps of the following sums; each step counts once per pass
-  double policy_loss = 0;
-  double value_loss = 0;
-  double entropy = 0;
-  double divergence = 0;  ///< approximate Kullback-Leibler divergence from the old policy to the
-                          ///< new
-  double clipped = 0;     ///< share of the probability ratios
+  PpoSums losses;
 
-  void operator+=(const ExperienceSums& other);
+  void operator+=(ExperienceSums other);
 };
 
-/// Converts the sums to numbers for exchange and storage, and back.
-std::vector<double> numbers_of(const ExperienceSums& sums);
-ExperienceSums sums_of(const std::vector<double>& numbers);
+/// A collective operation.
+ExperienceSums sum_over_ranks(const Group& group, ExperienceSums sums);
 
 /// The loss of the steps that were learned from, with the weights of PpoLoss.
 double mean_loss(const ExperienceSums& sums, const PpoSettings& settings);
 
 /// How well the agents do, and other values worth a curve: means over episodes, steps or rollouts.
-/// Means over nothing are left out. `seconds` are those of all ranks.
-Scores scores_of(const ExperienceSums& sums);
+/// `names` are those of the episodes' scores. Means over nothing are left out. `seconds` are those
+/// of all ranks.
+Scores scores_of(const ExperienceSums& sums, const std::vector<std::string>& names);
 Scores details_of(const ExperienceSums& sums, double seconds);
 
 /// The result of an update.
@@ -63,7 +58,7 @@ struct Learned {
 class Learner {
  public:
   /// Copies rank 0's weights to all ranks.
-  Learner(const Group& group, ActorCritic& policy, Optimizer& optimizer,
+  Learner(const Group& group, const Policy& policy, Optimizer& optimizer,
           const PpoSettings& settings, std::uint64_t seed, std::int64_t first_sampler,
           GraphedStep::GiveUp note);
   Learner(const Learner&) = delete;
@@ -82,7 +77,7 @@ class Learner {
   void compute(const std::vector<at::Tensor>& inputs);
 
   Group group_;
-  ActorCritic& policy_;
+  const Policy& policy_;
   Optimizer& optimizer_;
   DataParallel parallel_;
   PpoSettings settings_;

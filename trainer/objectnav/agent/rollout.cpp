@@ -5,11 +5,18 @@
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 
-#include "trainer/objectnav/agent/sample_actions.h"
+#include <cassert>
+#include <span>
+
 
 namespace dtool::trainer {
 
 namespace {
+
+template <class Value>
+std::span<Value> values_of(const at::Tensor& tensor) {
+  return {tensor.data_ptr<Value>(), static_cast<std::size_t>(tensor.numel())};
+}
 
 /// A GPU copies from pinned memory while the CPU goes on.
 at::Tensor reachable(const at::Tensor& tensor, at::Device device) {
@@ -18,9 +25,10 @@ at::Tensor reachable(const at::Tensor& tensor, at::Device device) {
 
 }  // namespace
 
-Rollout::Rollout(std::int64_t num_steps, std::int64_t samplers, const ActorCritic& policy)
-    : observations(reachable(at::zeros({num_steps + 1, samplers, kObservationBytes}, at::kByte),
-                             policy.device())),
+Rollout::Rollout(std::int64_t num_steps, std::int64_t samplers, const Policy& policy)
+    : observations(reachable(
+          at::zeros({num_steps + 1, samplers, policy.spec().observation_bytes()}, at::kByte),
+          policy.device())),
       actions(reachable(at::zeros({num_steps, samplers}, at::kByte), policy.device())),
       log_probs(reachable(at::zeros({num_steps, samplers}), policy.device())),
       values(reachable(at::zeros({num_steps + 1, samplers}), policy.device())),
@@ -34,7 +42,7 @@ std::vector<Collector::Part> Collector::parts_of(int samplers, int threads) {
   return {{0, samplers / 2}, {samplers / 2, samplers}};
 }
 
-Collector::Collector(Samplers& samplers, int threads, ActorCritic& policy, std::uint64_t seed,
+Collector::Collector(Environments& samplers, int threads, const Policy& policy, std::uint64_t seed,
                      std::int64_t first_sampler, const CudaGraphSetting& graph,
                      GraphedStep::GiveUp note)
     : samplers_(samplers),
@@ -45,8 +53,9 @@ Collector::Collector(Samplers& samplers, int threads, ActorCritic& policy, std::
       first_sampler_(first_sampler),
       memory_(at::zeros({samplers.count(), policy.memory_size()}, policy.device())),
       keep_(at::zeros({samplers.count()})),
-      answers_(at::zeros({samplers.count(), kActions + 1}, policy.device())),
+      answers_(at::zeros({samplers.count(), policy.spec().actions + 1}, policy.device())),
       ended_(static_cast<std::size_t>(samplers.count())) {
+  assert(samplers.spec() == policy.spec());
   for (const Part& part : parts_) {
     const auto work = [this, part](const std::vector<at::Tensor>& inputs) {
       answers_.slice(0, part.begin, part.end).copy_(look(part, inputs[0], inputs[1]));
@@ -60,7 +69,7 @@ void Collector::collect(Rollout& rollout, std::int64_t first_step,
   const c10::NoGradGuard no_gradients;
   rollout.memory_at_start.copy_(memory_);
   rollout.keep[0].copy_(keep_);
-  samplers_.observe(rollout.observations[0].data_ptr<std::uint8_t>());
+  samplers_.observe(values_of<std::uint8_t>(rollout.observations[0]));
   rollout.steps = 0;
   while (rollout.steps < rollout.capacity()) {
     for (std::size_t part = 0; part < parts_.size(); ++part) {
@@ -92,13 +101,14 @@ void Collector::act(Rollout& rollout, std::size_t part, std::int64_t first_step)
   } else {
     answers = look(parts_[part], rows(rollout.observations[t]), rows(rollout.keep[t])).cpu();
   }
-  rows(rollout.values[t]).copy_(answers.select(1, kActions));
-  sample_actions(answers.narrow(1, 0, kActions), seed_, first_sampler_ + begin, first_step + t,
+  const auto actions = policy_.spec().actions;
+  rows(rollout.values[t]).copy_(answers.select(1, actions));
+  sample_actions(answers.narrow(1, 0, actions), seed_, first_sampler_ + begin, first_step + t,
                  rows(rollout.actions[t]).data_ptr<std::uint8_t>(),
                  rows(rollout.log_probs[t]).data_ptr<float>());
 }
 
-/// The policy's logits and values, [N, kActions + 1] on its device. Its memory goes on.
+/// The policy's logits and values, [N, actions + 1] on its device. Its memory goes on.
 at::Tensor Collector::look(const Part& part, const at::Tensor& observations,
                            const at::Tensor& keep) {
   const at::Tensor memory = memory_.slice(0, part.begin, part.end);
@@ -111,8 +121,8 @@ void Collector::begin_step(Rollout& rollout, const Part& part) {
   const auto t = rollout.steps;
   stepping_.begin(
       part.begin, part.end,
-      {rollout.actions[t].data_ptr<std::uint8_t>(), rollout.rewards[t].data_ptr<float>(),
-       ended_.data(), rollout.observations[t + 1].data_ptr<std::uint8_t>()});
+      {values_of<std::uint8_t>(rollout.actions[t]), values_of<float>(rollout.rewards[t]), ended_,
+       values_of<std::uint8_t>(rollout.observations[t + 1])});
   stepped_ = part;
   stepped_keep_ = rollout.keep[t + 1].data_ptr<float>();
 }

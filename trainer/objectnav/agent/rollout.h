@@ -9,8 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "trainer/objectnav/agent/actor_critic.h"
-#include "trainer/objectnav/samplers.h"
+#include "trainer/reinforcement/policy.h"
 #include "trainer/training/graphed_step.h"
 
 namespace dtool::trainer {
@@ -18,12 +17,12 @@ namespace dtool::trainer {
 /// T steps of N samplers, of which the first `steps` are filled; on the CPU, from where the
 /// policy's device can take them without a further copy.
 struct Rollout {
-  Rollout(std::int64_t num_steps, std::int64_t samplers, const ActorCritic& policy);
+  Rollout(std::int64_t num_steps, std::int64_t samplers, const Policy& policy);
 
   std::int64_t capacity() const { return actions.size(0); }
   std::int64_t samplers() const { return actions.size(1); }
 
-  at::Tensor observations;     ///< uint8 [T + 1, N, kObservationBytes]
+  at::Tensor observations;     ///< uint8 [T + 1, N, the spec's observation_bytes]
   at::Tensor actions;          ///< uint8 [T, N]
   at::Tensor log_probs;        ///< float [T, N], of the actions taken
   at::Tensor values;           ///< float [T + 1, N]
@@ -39,7 +38,7 @@ class Collector {
   /// The samplers step on `threads` other threads, if any, while the policy handles other samplers.
   /// Actions are drawn by (`seed`, `first_sampler` + the sampler's index, the step's number).
   /// `note` is told where `graph` is automatic and fails.
-  Collector(Samplers& samplers, int threads, ActorCritic& policy, std::uint64_t seed,
+  Collector(Environments& samplers, int threads, const Policy& policy, std::uint64_t seed,
             std::int64_t first_sampler, const CudaGraphSetting& graph = {},
             GraphedStep::GiveUp note = nullptr);
   Collector(const Collector&) = delete;
@@ -68,10 +67,10 @@ class Collector {
   void begin_step(Rollout& rollout, const Part& part);
   void finish_step();
 
-  Samplers& samplers_;
+  Environments& samplers_;
   SteppingThreads stepping_;
   std::vector<Part> parts_;  ///< stepped one after the other
-  ActorCritic& policy_;
+  const Policy& policy_;
   std::uint64_t seed_;
   std::int64_t first_sampler_;
   at::Tensor memory_;  ///< the memory, on the policy's device

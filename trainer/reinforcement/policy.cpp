@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Inverts the cumulative distribution at one random number per sampler and step.
-#include "trainer/objectnav/agent/sample_actions.h"
+// Drawing an action inverts the cumulative distribution at one random number per sampler and step.
+#include "trainer/reinforcement/policy.h"
 
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <span>
+#include <vector>
 
-#include "trainer/objectnav/observation.h"
 #include "trainer/reinforcement/mini_batches.h"
 
 namespace dtool::trainer {
@@ -26,15 +25,15 @@ struct Choice {
   float log_prob;
 };
 
-Choice choose(std::span<const float, kActions> logits, double share) {
+/// `weights` is room for as many numbers as there are logits.
+Choice choose(std::span<const float> logits, double share, std::span<float> weights) {
   const float highest = *std::max_element(logits.begin(), logits.end());
-  std::array<float, kActions> weights{};
   double sum = 0;
-  for (std::size_t i = 0; i < kActions; ++i) sum += weights[i] = std::exp(logits[i] - highest);
+  for (std::size_t i = 0; i < logits.size(); ++i) sum += weights[i] = std::exp(logits[i] - highest);
   // Rounding may leave the last sum below the share: then it is the last action that is possible.
   double below = 0;
   std::size_t action = 0;
-  for (std::size_t i = 0; i < kActions; ++i) {
+  for (std::size_t i = 0; i < logits.size(); ++i) {
     if (weights[i] == 0) continue;
     action = i;
     below += weights[i];
@@ -49,12 +48,14 @@ Choice choose(std::span<const float, kActions> logits, double share) {
 void sample_actions(const at::Tensor& logits, std::uint64_t seed, std::int64_t first_sampler,
                     std::int64_t step, std::uint8_t* actions, float* log_probs) {
   const at::Tensor rows = on_cpu(logits);
-  const float* const values = rows.data_ptr<float>();
+  const auto count = static_cast<std::size_t>(rows.size(1));
+  std::vector<float> weights(count);
+  const float* next = rows.data_ptr<float>();
   for (std::int64_t i = 0; i < rows.size(0); ++i) {
     const double share = random_share(kPurpose, seed, static_cast<std::uint64_t>(first_sampler + i),
                                       static_cast<std::uint64_t>(step));
-    const auto [action, log_prob] =
-        choose(std::span<const float, kActions>(values + i * kActions, kActions), share);
+    const auto [action, log_prob] = choose({next, count}, share, weights);
+    next += count;
     actions[i] = action;
     log_probs[i] = log_prob;
   }

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// What the learner knows of a network such as `ActorCritic`, and how it chooses the agents' actions.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
+
+#include <cstdint>
+
+#include "trainer/model/model.h"
+#include "trainer/reinforcement/environments.h"
+
+namespace dtool::trainer {
+
+struct PolicyOutput {
+  at::Tensor logits;  ///< [.., actions], of the probabilities of the actions
+  at::Tensor values;  ///< [..], of the state, as the critic estimates it
+  at::Tensor both;    ///< [.., actions + 1], the logits and then the values
+  at::Tensor memory;  ///< [N, H], after the last step
+};
+
+/// A policy with a memory, and its critic. N samplers, T steps, H = `memory_size`, B = the spec's
+/// observation_bytes. Parameters are float32 on `device`; observations and masks may be on any
+/// device.
+class Policy : public Weights {
+ public:
+  /// One step of all samplers, without gradients: observations uint8 [N, B], memory float [N, H],
+  /// keep float [N] (0 if the observation begins an episode, else 1).
+  virtual PolicyOutput act(const at::Tensor& observations, const at::Tensor& memory,
+                           const at::Tensor& keep) const = 0;
+
+  /// The same over steps, with gradients: observations uint8 [T, N, B], memory_at_start float
+  /// [N, H], keep float [T, N].
+  virtual PolicyOutput unroll(const at::Tensor& observations, const at::Tensor& memory_at_start,
+                              const at::Tensor& keep) const = 0;
+
+  /// The environments that it is made for.
+  virtual const EnvironmentSpec& spec() const = 0;
+  virtual std::int64_t memory_size() const = 0;
+  virtual at::Device device() const = 0;
+};
+
+/// Draws an action for each of N samplers from softmax(logits); `first_sampler` is the global
+/// number of the first one. Logits are float [N, actions] on any device. Writes `actions` [N] and
+/// their logarithmic probabilities `log_probs` [N]. A sampler's action depends only on its logits,
+/// `seed`, its number and `step`.
+void sample_actions(const at::Tensor& logits, std::uint64_t seed, std::int64_t first_sampler,
+                    std::int64_t step, std::uint8_t* actions, float* log_probs);
+
+}  // namespace dtool::trainer
