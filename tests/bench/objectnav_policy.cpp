@@ -18,9 +18,9 @@
 #include <vector>
 
 #include "tests/trainer/random_observations.h"
-#include "trainer/objectnav/agent/actor_critic.h"
-#include "trainer/objectnav/agent/view_embedding.h"
+#include "trainer/reinforcement/actor_critic.h"
 #include "trainer/reinforcement/ppo_loss.h"
+#include "trainer/reinforcement/view_embedding.h"
 #include "trainer/training/optimizer.h"
 
 using namespace dtool::trainer;

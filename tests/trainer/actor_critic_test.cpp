@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The whole network with PPO's loss against PyTorch's modules and autograd.
-#include "trainer/objectnav/agent/actor_critic.h"
+#include "trainer/reinforcement/actor_critic.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Samplers that a checkpoint keeps, put back on other numbers of ranks.
-#include "trainer/objectnav/agent/kept_samplers.h"
+#include "trainer/reinforcement/kept_samplers.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "tests/trainer/ranks.h"
-#include "trainer/objectnav/agent/actor_critic.h"
 #include "trainer/objectnav/samplers.h"
+#include "trainer/reinforcement/actor_critic.h"
 
 using namespace dtool::trainer;
 

@@ -11,9 +11,9 @@
 #include <set>
 
 #include "tests/trainer/ranks.h"
-#include "trainer/objectnav/agent/actor_critic.h"
 #include "trainer/objectnav/observation.h"
 #include "trainer/objectnav/samplers.h"
+#include "trainer/reinforcement/actor_critic.h"
 #include "trainer/reinforcement/ppo_loss.h"
 #include "trainer/supervised/device_step.h"
 #include "trainer/training/graphed_step.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The encoder's loops against PyTorch's embedding bags.
-#include "trainer/objectnav/agent/view_embedding.h"
+#include "trainer/reinforcement/view_embedding.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the learner knows of a network such as `ActorCritic`, and how it chooses the agents' actions.
+// What the learner knows of a network such as `ActorCritic`, and how it chooses agents' actions.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The encoder has no bias: each byte of an observation adds a row.
-#include "trainer/objectnav/agent/actor_critic.h"
+#include "trainer/reinforcement/actor_critic.h"
 
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
@@ -8,7 +8,7 @@
 
 #include <cmath>
 
-#include "trainer/objectnav/agent/view_embedding.h"
+#include "trainer/reinforcement/view_embedding.h"
 
 namespace dtool::trainer {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // ObjectNav's table fits a rank's second-level cache (1387 rows of 64 floats: 347 KiB), so no
 // one-hot vector and no gathered row has to be stored.
-#include "trainer/objectnav/agent/view_embedding.h"
+#include "trainer/reinforcement/view_embedding.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Three tensors with a row for each of the N samplers: `samplers` (bytes), `memory` [N, H] and
 // `keep` [N].
-#include "trainer/objectnav/agent/kept_samplers.h"
+#include "trainer/reinforcement/kept_samplers.h"
 
 #include <ATen/ATen.h>
 

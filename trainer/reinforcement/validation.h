@@ -11,10 +11,10 @@
 
 namespace dtool::trainer {
 
-/// Plays the episodes, distributed over the ranks; each is the first of its own
-/// environment, independent of the number of ranks. Actions are drawn as in training. Returns the
-/// means of the spec's scores, such as `validation_success`, its first one last: that one decides
-/// which checkpoint is best. A collective operation.
+/// Plays the episodes, distributed over the ranks; each is the first of its own environment,
+/// whatever the number of ranks. Actions are drawn as in training. Returns the means of the spec's
+/// scores, such as `validation_success`, its first one last: that one decides which checkpoint is
+/// best. A collective operation.
 Scores validate(const MakeEnvironments& make, const ValidationSettings& settings,
                 const Policy& policy, const Group& group);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A rollout's advantages are computed once and normalised over all ranks. In every pass they are
 // dealt out anew to mini-batches of whole samplers.
-#include "trainer/objectnav/agent/learner.h"
+#include "trainer/reinforcement/learner.h"
 
 #include <ATen/ATen.h>
 

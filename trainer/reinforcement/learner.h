@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "trainer/objectnav/agent/rollout.h"
 #include "trainer/ranks/process_group.h"
 #include "trainer/reinforcement/pipeline.h"
 #include "trainer/reinforcement/ppo_loss.h"
 #include "trainer/reinforcement/ppo_settings.h"
+#include "trainer/reinforcement/rollout.h"
 #include "trainer/report/progress_log.h"
 #include "trainer/training/data_parallel.h"
 #include "trainer/training/graphed_step.h"

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "trainer/model/model.h"
-#include "trainer/objectnav/agent/rollout.h"
 #include "trainer/ranks/process_group.h"
 #include "trainer/ranks/rendezvous.h"
 #include "trainer/reinforcement/mini_batches.h"
 #include "trainer/reinforcement/ppo_settings.h"
+#include "trainer/reinforcement/rollout.h"
 
 namespace dtool::trainer {
 

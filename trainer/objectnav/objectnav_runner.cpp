@@ -9,12 +9,12 @@
 #include <memory>
 #include <string>
 
-#include "trainer/objectnav/agent/actor_critic.h"
-#include "trainer/objectnav/agent/ddppo.h"
-#include "trainer/objectnav/agent/validation.h"
 #include "trainer/objectnav/objectnav_settings.h"
 #include "trainer/objectnav/samplers.h"
 #include "trainer/objectnav/show_rollout.h"
+#include "trainer/reinforcement/actor_critic.h"
+#include "trainer/reinforcement/ddppo.h"
+#include "trainer/reinforcement/validation.h"
 #include "trainer/settings/usage_error.h"
 #include "trainer/training/checkpoint_folder.h"
 #include "trainer/training/checkpoint_reader.h"

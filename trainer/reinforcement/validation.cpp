@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // There are as many samplers as episodes, and only the first episode of each counts, so that short
 // episodes do not count more often than long ones.
-#include "trainer/objectnav/agent/validation.h"
+#include "trainer/reinforcement/validation.h"
 
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
@@ -27,7 +27,7 @@
 namespace dtool::trainer {
 namespace {
 
-/// So many episodes at once: a house takes kilobytes.
+/// So many episodes at once: an environment takes kilobytes.
 constexpr std::int64_t kAtOnce = 1000;
 
 EpisodeSums play(Environments& samplers, std::uint64_t seed, const Policy& policy,

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The policy handles all samplers at once, then all of them take their step.
-#include "trainer/objectnav/agent/rollout.h"
+#include "trainer/reinforcement/rollout.h"
 
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 
 #include <cassert>
 #include <span>
-
 
 namespace dtool::trainer {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Read it from `advance` on: a rollout, the data that ranks need of each other's, and the passes
 // over it.
-#include "trainer/objectnav/agent/ddppo.h"
+#include "trainer/reinforcement/ddppo.h"
 
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
@@ -13,13 +13,13 @@
 #include <optional>
 #include <utility>
 
-#include "trainer/objectnav/agent/kept_samplers.h"
-#include "trainer/objectnav/agent/learner.h"
-#include "trainer/objectnav/agent/rollout.h"
-#include "trainer/objectnav/agent/validation.h"
 #include "trainer/ranks/gpu.h"
+#include "trainer/reinforcement/kept_samplers.h"
+#include "trainer/reinforcement/learner.h"
 #include "trainer/reinforcement/pipeline.h"
+#include "trainer/reinforcement/rollout.h"
 #include "trainer/reinforcement/stragglers.h"
+#include "trainer/reinforcement/validation.h"
 #include "trainer/training/training.h"
 
 namespace dtool::trainer {
