@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+// Everything that learns, with an environment that knows nothing of houses: a corridor, at one of
+// whose ends is the reward.
+#include "trainer/reinforcement/environments.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+#include <torch/utils.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "tests/trainer/own_folder.h"
+#include "trainer/reinforcement/actor_critic.h"
+#include "trainer/reinforcement/ddppo.h"
+#include "trainer/reinforcement/mini_batches.h"
+#include "trainer/reinforcement/validation.h"
+#include "trainer/training/checkpoint_folder.h"
+
+using namespace dtool::trainer;
+
+namespace {
+
+constexpr int kCells = 5;
+constexpr double kMostSteps = 8;
+
+const EnvironmentSpec kCorridorSpec = {
+    {{"place", {1}, kCells}, {"end with the reward, previous action", {2}, 3}}, 2, {"found"}};
+
+/// The agent begins in the middle, and sees at which end the reward is. Action 0 is a step to the
+/// left, 1 to the right.
+class Corridor : public Environments {
+ public:
+  Corridor(EpisodeSet set, std::uint64_t seed, std::int64_t first, int count)
+      : seed_(seed * 2 + (set == EpisodeSet::validation ? 1 : 0)),
+        first_(first),
+        agents_(static_cast<std::size_t>(count)) {
+    for (std::size_t i = 0; i < agents_.size(); ++i) begin_episode(i);
+  }
+
+  const EnvironmentSpec& spec() const override { return kCorridorSpec; }
+  int count() const override { return static_cast<int>(agents_.size()); }
+
+  void observe(std::span<std::uint8_t> observations) const override {
+    for (std::size_t i = 0; i < agents_.size(); ++i) show(i, observations);
+  }
+
+  void step(int begin, int end, const StepArrays& arrays) override {
+    for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
+      Agent& agent = agents_[i];
+      const bool goes_right = arrays.actions[i] == 1;
+      agent.place += goes_right ? 1 : -1;
+      agent.previous = goes_right ? 2 : 1;
+      agent.steps += 1;
+      const bool is_at_an_end = agent.place == 0 || agent.place == kCells - 1;
+      const bool found = is_at_an_end && (agent.place == 0) == (agent.rewarded_end == 0);
+      arrays.rewards[i] = found ? 1 : 0;
+      arrays.ended[i] = is_at_an_end || agent.steps == kMostSteps;
+      if (arrays.ended[i] != 0) {
+        const double reward = found ? 1 : 0;
+        if (agent.counted > 0) agent.sums += {1, agent.steps, reward, {reward}};
+        --agent.counted;
+        begin_episode(i);
+      }
+      show(i, arrays.observations);
+    }
+  }
+
+  EpisodeSums take_sums() override {
+    EpisodeSums all{.scores = {0}};
+    for (Agent& each : agents_) all += std::exchange(each.sums, {});
+    return all;
+  }
+  void count_only(std::int64_t each) override {
+    for (Agent& agent : agents_) agent.counted = each;
+  }
+  bool counted_all() const override {
+    return std::ranges::all_of(agents_, [](const Agent& each) { return each.counted <= 0; });
+  }
+
+ private:
+  struct Agent {
+    int place = 0;
+    int rewarded_end = 0;
+    int previous = 0;
+    double steps = 0;
+    std::uint64_t episode = 0;
+    std::int64_t counted = 1'000'000;
+    EpisodeSums sums;
+  };
+
+  void begin_episode(std::size_t i) {
+    Agent& agent = agents_[i];
+    const auto number = static_cast<std::uint64_t>(first_) + i;
+    agent.rewarded_end = static_cast<int>(random_bits(0, seed_, number, agent.episode++) % 2);
+    agent.place = kCells / 2;
+    agent.previous = 0;
+    agent.steps = 0;
+  }
+  void show(std::size_t i, std::span<std::uint8_t> observations) const {
+    const Agent& agent = agents_[i];
+    const std::array seen = {agent.place, agent.rewarded_end, agent.previous};
+    for (std::size_t k = 0; k < seen.size(); ++k) {
+      observations[i * seen.size() + k] = static_cast<std::uint8_t>(seen[k]);
+    }
+  }
+
+  std::uint64_t seed_;
+  std::int64_t first_;
+  std::vector<Agent> agents_;
+};
+
+std::unique_ptr<Environments> make_corridors(EpisodeSet set, std::uint64_t seed, std::int64_t first,
+                                             int count) {
+  return std::make_unique<Corridor>(set, seed, first, count);
+}
+
+class CorridorRun : public OwnFolder {
+ protected:
+  CorridorRun() {
+    torch::manual_seed(1);
+    experiment_.optimizer = {OptimizerKind::adam, 1e-2, {}, 0.9, 0.999, 1e-8, 0, 0, 0.5};
+    experiment_.checkpoint = {0, 1'000'000, 1, true};
+    experiment_.distributed.collective_timeout = std::chrono::seconds(60);
+    experiment_.log_every_steps = 1000;
+    options_.output_dir = folder_;
+    options_.seed = 3;
+    settings_.samplers = 16;
+    settings_.ppo.num_steps = 16;
+    settings_.ppo.num_mini_batch = 2;
+    settings_.pipeline.steps = 5120;
+    settings_.pipeline.small_batch_steps = 2560;
+    settings_.pipeline.transition_steps_per_node = 0;
+    settings_.pipeline.rollout_steps = {8, 16};
+    settings_.validation.episodes = 50;
+  }
+
+  /// What the run says.
+  std::string train(ActorCritic& policy) {
+    const dtool::trainer::Run run{experiment_, options_, meeting_, group_};
+    testing::internal::CaptureStdout();
+    train_ddppo(run, settings_, make_corridors, policy);
+    return testing::internal::GetCapturedStdout();
+  }
+
+  Scores scores_of(const ActorCritic& policy) {
+    return validate(make_corridors, settings_.validation, policy, group_);
+  }
+
+  Experiment experiment_;
+  CommandLine options_;
+  DdPpoSettings settings_;
+  const Meeting meeting_;
+  const Group group_;
+};
+
+}  // namespace
+
+TEST_F(CorridorRun, ThePolicyLearnsToGoWhereTheRewardIs) {
+  for (const int threads : {0, 2}) {
+    settings_.threads = threads;
+    ActorCritic policy(kCorridorSpec, {8, 16}, at::kCPU);
+    const Scores before = scores_of(policy);
+    ASSERT_EQ(before.size(), 1U);
+    EXPECT_EQ(before[0].first, "validation_found");
+    EXPECT_LT(before[0].second, 0.75);
+    const std::string said = train(policy);
+    EXPECT_GT(scores_of(policy)[0].second, 0.95) << said;
+    EXPECT_NE(said.find("train found"), said.npos) << said;
+  }
+}
+
+TEST_F(CorridorRun, WithoutAStateARunGoesOnWithNewEpisodes) {
+  ActorCritic policy(kCorridorSpec, {8, 16}, at::kCPU);
+  train(policy);
+  settings_.pipeline.steps *= 2;
+  options_.checkpoint = "latest";
+  ActorCritic again(kCorridorSpec, {8, 16}, at::kCPU);
+  const std::string said = train(again);
+  EXPECT_NE(said.find("resumed from"), said.npos) << said;
+  EXPECT_NE(said.find("0 of 16 samplers go on"), said.npos) << said;
+  EXPECT_GT(scores_of(again)[0].second, 0.95) << said;
+}
