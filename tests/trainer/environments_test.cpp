@@ -26,7 +26,9 @@ constexpr int kCells = 5;
 constexpr double kMostSteps = 8;
 
 const EnvironmentSpec kCorridorSpec = {
-    {{"place", {1}, kCells}, {"end with the reward, previous action", {2}, 3}}, 2, {"found"}};
+    {{"place", {1}, kCells}, {"end with the reward, previous action", {2}, 3}},
+    2,
+    {"found", "length"}};
 
 /// The agent begins in the middle, and sees at which end the reward is. Action 0 is a step to the
 /// left, 1 to the right.
@@ -59,7 +61,7 @@ class Corridor : public Environments {
       arrays.ended[i] = is_at_an_end || agent.steps == kMostSteps;
       if (arrays.ended[i] != 0) {
         const double reward = found ? 1 : 0;
-        if (agent.counted > 0) agent.sums += {1, agent.steps, reward, {reward}};
+        if (agent.counted > 0) agent.sums += {1, agent.steps, reward, {reward, agent.steps}};
         --agent.counted;
         begin_episode(i);
       }
@@ -68,7 +70,7 @@ class Corridor : public Environments {
   }
 
   EpisodeSums take_sums() override {
-    EpisodeSums all{.scores = {0}};
+    EpisodeSums all{.scores = {0, 0}};
     for (Agent& each : agents_) all += std::exchange(each.sums, {});
     return all;
   }
@@ -162,11 +164,15 @@ TEST_F(CorridorRun, ThePolicyLearnsToGoWhereTheRewardIs) {
     settings_.threads = threads;
     ActorCritic policy(kCorridorSpec, {8, 16}, at::kCPU);
     const Scores before = scores_of(policy);
-    ASSERT_EQ(before.size(), 1U);
-    EXPECT_EQ(before[0].first, "validation_found");
-    EXPECT_LT(before[0].second, 0.75);
+    ASSERT_EQ(before.size(), 2U);
+    EXPECT_EQ(before[0].first, "validation_length");
+    EXPECT_EQ(before[1].first, "validation_found") << "the last one decides";
+    EXPECT_GT(before[0].second, 2.5);
+    EXPECT_LT(before[1].second, 0.75);
     const std::string said = train(policy);
-    EXPECT_GT(scores_of(policy)[0].second, 0.95) << said;
+    const Scores after = scores_of(policy);
+    EXPECT_LT(after[0].second, 2.5) << said;
+    EXPECT_GT(after[1].second, 0.95) << said;
     EXPECT_NE(said.find("train found"), said.npos) << said;
   }
 }
@@ -180,5 +186,5 @@ TEST_F(CorridorRun, WithoutAStateARunGoesOnWithNewEpisodes) {
   const std::string said = train(again);
   EXPECT_NE(said.find("resumed from"), said.npos) << said;
   EXPECT_NE(said.find("0 of 16 samplers go on"), said.npos) << said;
-  EXPECT_GT(scores_of(again)[0].second, 0.95) << said;
+  EXPECT_GT(scores_of(again)[1].second, 0.95) << said;
 }
