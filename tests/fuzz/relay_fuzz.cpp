@@ -214,7 +214,7 @@ TEST(RelayFuzz, WhatIsShownOfAHostsTextSteersNoTerminal) {
 TEST(RelayFuzz, AMastersPacketsAreTakenWholeOrRefused) {
   namespace mux = ssh::master_protocol;
   fuzz::Mutator mutator(
-      {mux::hello() + mux::request(mux::Kind::alive_check),
+      {mux::hello() + mux::request(mux::MuxKind::alive_check),
        "\0\0\0\x0c\x80\0\0\x04\0\0\0\x02\0\0\0\xff\0\0\0\x0f\x80\0\0\x03\0\0\0\0\0\0\0\x03no!"s,
        "\0\0\0\x0c\x80\0\0\x05\0\0\0\0\0\0\x10\0"s, mux::new_session("true")},
       {"\0\0\0\0"s, "\xff\xff\xff\xff"s, "\0\0\0\x04"s, "\0\0\0\x08"s, "\0\1\0\0"s, "\0\1\0\1"s,
