@@ -6,7 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
+#include <functional>
 #include <initializer_list>
 #include <stdexcept>
 #include <string_view>
@@ -28,14 +28,7 @@ using killfiles::StrictTable;
 
 constexpr double kShortestTimeout = 0.001;  // seconds
 constexpr double kLongestTimeout = 24 * 3600;
-
-// A later file's value takes the place of an earlier one's; what it leaves out stays.
-void read_into(std::optional<std::string>& target, const StrictTable& table, std::string_view key) {
-  std::optional<std::string> value = table.text(key);
-  if (!value) return;
-  if (value->empty()) table.refuse(key, "is empty");
-  target = std::move(value);
-}
+constexpr std::int64_t kLongestKept = 24 * 3600;  // seconds
 
 void read_groups(Settings& settings, const StrictTable& table) {
   for (const std::string& name : table.keys()) {
@@ -51,77 +44,123 @@ void read_groups(Settings& settings, const StrictTable& table) {
   }
 }
 
-void read_ssh(Settings& settings, const StrictTable& table) {
-  table.require_known({"connect_timeout", "width", "config_file", "program", "ask"});
-  if (const std::optional<double> seconds = table.number("connect_timeout")) {
-    // Written so that NaN is refused too.
-    if (!(*seconds >= kShortestTimeout && *seconds <= kLongestTimeout)) {
-      table.refuse("connect_timeout", fmt::format("{} is no number of seconds from {} to {}",
-                                                  *seconds, kShortestTimeout, kLongestTimeout));
-    }
-    settings.connect_timeout = from_seconds(*seconds);
-  }
-  if (const std::optional<std::int64_t> width = table.integer("width")) {
-    if (*width < 1) table.refuse("width", fmt::format("{} is not a positive number", *width));
-    settings.width = static_cast<std::size_t>(*width);
-  }
-  read_into(settings.ssh_config_file, table, "config_file");
-  read_into(settings.ssh_program, table, "program");
-  const std::string program = settings.ssh_program.value_or("auto");
-  if (program != "auto" && program != "libssh" && program != "ssh")
-    table.refuse("program", "is not one of auto, libssh and ssh");
-  read_into(settings.ssh_ask, table, "ask");
-  const std::string ask = settings.ssh_ask.value_or("each");
-  if (ask != "each" && ask != "once") table.refuse("ask", "is neither each nor once");
+/// A key of `[ssh]`, `[connections]` or `[run]`. A later file's value takes the place of an earlier
+/// one's; what it leaves out stays.
+struct Key {
+  std::string_view table;
+  std::string_view name;
+  /// Whether a project's file may set it without acceptance: how long to wait, how many hosts to
+  /// serve at once, what not to send, where to make a run's folder.
+  bool is_harmless = false;
+  std::function<void(Settings&, const StrictTable&, std::string_view name)> read;
+};
+
+// How a value is read: each returns what Key::read wants.
+
+auto as_text(std::optional<std::string> Settings::*member) {
+  return [member](Settings& settings, const StrictTable& table, std::string_view name) {
+    const std::string value = table.text(name).value();
+    if (value.empty()) table.refuse(name, "is empty");
+    settings.*member = value;
+  };
 }
 
-void read_connections(Settings& settings, const StrictTable& table) {
-  constexpr std::int64_t kLongest = 24 * 3600;
-  table.require_known({"keep"});
-  if (const std::optional<std::int64_t> seconds = table.integer("keep")) {
-    if (*seconds < 0 || *seconds > kLongest)
-      table.refuse("keep",
-                   fmt::format("{} is no number of seconds from 0 to {}", *seconds, kLongest));
-    settings.keep_connections = std::chrono::seconds(*seconds);
-  }
+auto as_word(std::optional<std::string> Settings::*member, std::vector<std::string> words) {
+  return [=](Settings& settings, const StrictTable& table, std::string_view name) {
+    as_text(member)(settings, table, name);
+    if (std::ranges::count(words, *(settings.*member)) > 0) return;
+    const std::vector<std::string> first(words.begin(), words.end() - 1);
+    table.refuse(name, words.size() == 2 ? fmt::format("is neither {} nor {}", words[0], words[1])
+                                         : fmt::format("is not one of {} and {}",
+                                                       fmt::join(first, ", "), words.back()));
+  };
+}
+
+template <typename Value>
+auto as_seconds(std::optional<Value> Settings::*member, std::int64_t least, std::int64_t most) {
+  return [=](Settings& settings, const StrictTable& table, std::string_view name) {
+    const std::int64_t number = table.integer(name).value();
+    if (number < least || number > most)
+      table.refuse(name,
+                   fmt::format("{} is no number of seconds from {} to {}", number, least, most));
+    settings.*member = Value(static_cast<int>(number));
+  };
+}
+
+auto as_yes_or_no(std::optional<bool> Settings::*member) {
+  return [=](Settings& settings, const StrictTable& table, std::string_view name) {
+    settings.*member = table.boolean(name);
+  };
+}
+
+auto as_texts(std::vector<std::string> Settings::*member) {
+  return [=](Settings& settings, const StrictTable& table, std::string_view name) {
+    settings.*member = table.texts(name).value();
+  };
+}
+
+void read_connect_timeout(Settings& settings, const StrictTable& table, std::string_view name) {
+  const double number = table.number(name).value();
+  // Written so that NaN is refused too.
+  if (!(number >= kShortestTimeout && number <= kLongestTimeout))
+    table.refuse(name, fmt::format("{} is no number of seconds from {} to {}", number,
+                                   kShortestTimeout, kLongestTimeout));
+  settings.connect_timeout = from_seconds(number);
+}
+
+void read_width(Settings& settings, const StrictTable& table, std::string_view name) {
+  const std::int64_t width = table.integer(name).value();
+  if (width < 1) table.refuse(name, fmt::format("{} is not a positive number", width));
+  settings.width = static_cast<std::size_t>(width);
 }
 
 // A positive number or `auto`.
-std::string read_nproc_per_node(const StrictTable& table) {
-  constexpr std::string_view kKey = "nproc_per_node";
-  if (table.holds_text(kKey)) {
-    if (table.text(kKey) == "auto") return "auto";
-  } else {
-    const std::int64_t count = table.integer(kKey).value();
-    if (count >= 1 && count <= kMostProcesses) return std::to_string(count);
-  }
-  table.refuse(kKey, fmt::format("is neither a number from 1 to {} nor 'auto'", kMostProcesses));
+void read_nproc_per_node(Settings& settings, const StrictTable& table, std::string_view name) {
+  const bool is_text = table.holds_text(name);
+  const std::int64_t count = is_text ? 0 : table.integer(name).value();
+  if (is_text ? table.text(name) != "auto" : count < 1 || count > kMostProcesses)
+    table.refuse(name, fmt::format("is neither a number from 1 to {} nor 'auto'", kMostProcesses));
+  settings.nproc_per_node = is_text ? "auto" : std::to_string(count);
 }
 
-void read_run(Settings& settings, const StrictTable& table) {
-  table.require_known({"code_path", "env_activate_path", "output_dir", "nproc_per_node",
-                       "lost_after", "exclude", "relay", "own_tree", "modules", "container",
-                       "container_engine", "bind"});
-  read_into(settings.code_path, table, "code_path");
-  read_into(settings.env_activate_path, table, "env_activate_path");
-  read_into(settings.output_dir, table, "output_dir");
-  if (table.has("nproc_per_node")) settings.nproc_per_node = read_nproc_per_node(table);
-  if (const auto seconds = table.integer("lost_after")) {
-    if (*seconds < 1 || *seconds > kLongestSilence)
-      table.refuse("lost_after", fmt::format("{} is no number of seconds from 1 to {}", *seconds,
-                                             kLongestSilence));
-    settings.lost_after = static_cast<int>(*seconds);
+const std::vector<Key>& keys() {
+  constexpr bool kHarmless = true;
+  constexpr bool kAsked = false;
+  using S = Settings;
+  static const std::vector<Key> keys = {
+      {"ssh", "connect_timeout", kHarmless, read_connect_timeout},
+      {"ssh", "width", kHarmless, read_width},
+      {"ssh", "config_file", kAsked, as_text(&S::ssh_config_file)},
+      {"ssh", "program", kAsked, as_word(&S::ssh_program, {"auto", "libssh", "ssh"})},
+      {"ssh", "ask", kAsked, as_word(&S::ssh_ask, {"each", "once"})},
+      {"connections", "keep", kAsked, as_seconds(&S::keep_connections, 0, kLongestKept)},
+      {"run", "code_path", kAsked, as_text(&S::code_path)},
+      {"run", "env_activate_path", kAsked, as_text(&S::env_activate_path)},
+      {"run", "output_dir", kHarmless, as_text(&S::output_dir)},
+      {"run", "nproc_per_node", kHarmless, read_nproc_per_node},
+      {"run", "lost_after", kHarmless, as_seconds(&S::lost_after, 1, kLongestSilence)},
+      {"run", "exclude", kHarmless, as_texts(&S::exclude)},
+      {"run", "relay", kHarmless, as_yes_or_no(&S::relay)},
+      {"run", "own_tree", kHarmless, as_yes_or_no(&S::own_tree)},
+      {"run", "modules", kAsked, as_text(&S::modules)},
+      {"run", "container", kAsked, as_text(&S::container)},
+      {"run", "container_engine", kAsked,
+       as_word(&S::container_engine, {"apptainer", "podman", "charliecloud"})},
+      {"run", "bind", kAsked, as_texts(&S::bind)}};
+  return keys;
+}
+
+void read_table(Settings& settings, const StrictTable& root, std::string_view name) {
+  const auto table = root.table(name);
+  if (!table) return;
+  std::vector<std::string> known;
+  for (const Key& each : keys()) {
+    if (each.table == name) known.emplace_back(each.name);
   }
-  if (auto patterns = table.texts("exclude")) settings.exclude = std::move(*patterns);
-  if (const auto relay = table.boolean("relay")) settings.relay = relay;
-  if (const auto own_tree = table.boolean("own_tree")) settings.own_tree = own_tree;
-  read_into(settings.modules, table, "modules");
-  read_into(settings.container, table, "container");
-  read_into(settings.container_engine, table, "container_engine");
-  const std::string engine = settings.container_engine.value_or("podman");
-  if (engine != "apptainer" && engine != "podman" && engine != "charliecloud")
-    table.refuse("container_engine", "is not one of apptainer, podman and charliecloud");
-  if (auto binds = table.texts("bind")) settings.bind = std::move(*binds);
+  table->require_known(known);
+  for (const Key& each : keys()) {
+    if (each.table == name && table->has(each.name)) each.read(settings, *table, each.name);
+  }
 }
 
 void read_environment(Settings& settings, const StrictTable& table) {
@@ -153,21 +192,13 @@ std::optional<std::string> text_of(const fs::path& file) {
 void read_text(Settings& settings, const std::string& text, const fs::path& file) {
   const StrictTable root = StrictTable::parse(text, file.string());
   root.require_known({"runs_on", "groups", "ssh", "connections", "run", "environment"});
-  read_into(settings.runs_on, root, "runs_on");
+  if (root.has("runs_on")) as_text (&Settings::runs_on)(settings, root, "runs_on");
   if (const auto table = root.table("groups")) read_groups(settings, *table);
-  if (const auto table = root.table("ssh")) read_ssh(settings, *table);
-  if (const auto table = root.table("connections")) read_connections(settings, *table);
-  if (const auto table = root.table("run")) read_run(settings, *table);
+  for (const char* const name : {"ssh", "connections", "run"}) read_table(settings, root, name);
   if (const auto table = root.table("environment")) read_environment(settings, *table);
 }
 
-/// The keys that a project's file may set without acceptance: how long to wait, how many hosts to
-/// serve at once, what not to send, where to make a run's folder. All other keys, also future ones,
-/// must be accepted.
-constexpr std::array<std::string_view, 8> kHarmless = {
-    "ssh.connect_timeout", "ssh.width",   "run.output_dir", "run.nproc_per_node",
-    "run.lost_after",      "run.exclude", "run.relay",      "run.own_tree"};
-
+/// All that decides whom dtool reaches, or what runs; also keys that come later.
 std::vector<std::string> keys_to_accept(const std::string& text, const fs::path& file) {
   const StrictTable root = StrictTable::parse(text, file.string());
   std::vector<std::string> found;
@@ -178,8 +209,10 @@ std::vector<std::string> keys_to_accept(const std::string& text, const fs::path&
     }
     const auto table = root.table(name);
     for (const std::string& key : table->keys()) {
-      const std::string whole = name + "." + key;
-      if (std::ranges::find(kHarmless, whole) == kHarmless.end()) found.push_back(whole);
+      const bool is_harmless = std::ranges::any_of(keys(), [&](const Key& each) {
+        return each.is_harmless && each.table == name && each.name == key;
+      });
+      if (!is_harmless) found.push_back(name + "." + key);
     }
   }
   return found;
