@@ -29,7 +29,7 @@ for content in first second; do
 done
 expect_exit 0 dtool status
 expect_error 'the newest run is bash_second'
-expect_output 'exited 0 on 3 machines'
+expect_output 'ended on 3 machines'
 expect_exit 0 dtool logs --machine 1
 expect_output '^machine1: line 3$'
 expect_exit 0 dtool fetch bash_second fetched

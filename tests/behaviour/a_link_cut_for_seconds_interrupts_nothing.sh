@@ -33,7 +33,7 @@ for host in 1 2 3; do
   log=$(echo "$DTOOL_LAB_FOLDER/host$host"/root/here/experiment_output/*/machine$((host - 1)).log)
   for each in run logs; do expect_equal "$(cat "$log")" "$(sed -n "s/^machine$((host - 1)): //p" "$work/$each.out")"; done
 done
-tail -n 6 "$work/watch.out" | grep -q 'exited 0 on 3 machines' || fail "status --watch does not tell the end: $(tail -n 6 "$work/watch.out")"
+tail -n 6 "$work/watch.out" | grep -q 'ended on 3 machines' || fail "status --watch does not tell the end: $(tail -n 6 "$work/watch.out")"
 
 # kill connects while the link is down, and is in the middle of its grace when it goes.
 start() { expect_exit 0 dtool run --json --runs_on "$DTOOL_LAB_HOSTS" --extra_tag "$1" -- bash -c 'trap "" TERM; echo ready; while :; do sleep 1; done'; }

@@ -84,7 +84,7 @@ expect_exit 0 timeout 60 "$DTOOL" run --follow --fill --runs_on "${address[0]},$
   bash -c 'echo "{machine_id} of {machines}, {rank}: $OMP_NUM_THREADS"; [ {machine_id} = 0 ] || exec sleep 300'
 cores=$(on 1 nproc)
 expect_output "0 of 2, 1: $((cores > 2 ? cores / 2 : 1))\$"
-expect_error ': ended well on '
+expect_error ': ended on '
 expect_exit 0 dtool show last
 expect_output "^machine 0 .*2 processes, OMP_NUM_THREADS $((cores > 2 ? cores / 2 : 1)), "
 # Processes of their own: one that fails ends no other.

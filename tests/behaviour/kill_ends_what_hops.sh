@@ -33,7 +33,7 @@ expect_error 'none is left$'
 ! beats || fail 'it goes on'
 
 start 'setsid env -i'
-eventually 20 eval 'dtool status "$run_id" | grep -q "exited 0"'
+eventually 20 eval 'dtool status "$run_id" | grep -q "ended"'
 run dtool kill --yes --delete --grace 0.5 "$run_id"
 if beats; then
   # Which of the two sees one in its short life is a matter of luck.

@@ -38,7 +38,7 @@ hidden() { pgrep -f "hide.py $tag"; }
 eventually 20 hidden
 is_alone() { [[ $(ps -o ppid= -p "$(hidden)" | xargs) == 1 ]]; }
 eventually 20 is_alone
-ended() { "${as_nobody[@]}" "$DTOOL" status "$run_id" | grep -q 'exited 0'; }
+ended() { "${as_nobody[@]}" "$DTOOL" status "$run_id" | grep -q 'ended'; }
 eventually 20 ended
 expect_exit 0 "${as_nobody[@]}" "$DTOOL" kill --yes --delete "$run_id"
 expect_error "process $(hidden) \(.*hide.py $tag\) began after the run and hides its environment; whether the run had them started cannot be told"

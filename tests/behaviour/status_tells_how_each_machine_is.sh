@@ -89,8 +89,8 @@ expect_output '^0 .*not started'
 expect_exit 1 dtool run --follow --on_failure leave --runs_on "$DTOOL_LAB_HOSTS" -- bash -c 'echo the reason; exit $((RANK == 2 ? 3 : 0))'
 expect_exit 1 dtool status
 expect_output '^cause: machine 2 \(.*\) ended with exit code 3: the reason$'
-expect_output 'exited 0'
+expect_output '^0 .* ended'
 expect_exit 0 dtool run --follow --runs_on "$DTOOL_LAB_HOSTS" -- true
 expect_exit 0 dtool status
-expect_output 'exited 0 on 4 machines'
+expect_output 'ended on 4 machines'
 expect_exit 2 dtool status nobody

@@ -62,7 +62,7 @@ TEST(StatusAnswer, ASchedulerSaysWhatBecameOfItsJob) {
 }
 
 TEST(StatusAnswer, AnExitCodeSaysMoreThanTheScheduler) {
-  EXPECT_EQ(state_text(read_status("scheduler_state=over\nexit_code=0")), "exited 0");
+  EXPECT_EQ(state_text(read_status("scheduler_state=over\nexit_code=0")), "ended");
   EXPECT_EQ(state_text(read_status("scheduler_state=over\nexit_code=3")), "exited 3");
   EXPECT_EQ(state_text(read_status("scheduler_state=over\nexit_code=143\nstopped=yes")), "stopped");
   EXPECT_EQ(state_text(read_status("scheduler_state=cancelled\nkilled=yes")), "killed");
@@ -80,7 +80,7 @@ TEST(StatusAnswer, WhatTheSupervisionEndedWasStopped) {
 TEST(StatusAnswer, AProcessThatIsGoneWithoutACodeIsLostAndAnotherBootSaysWhy) {
   EXPECT_EQ(state_text(read_status("pid=7")), "lost");
   EXPECT_EQ(state_text(read_status("pid=7\nrebooted=12")), "lost, rebooted");
-  EXPECT_EQ(state_text(read_status("pid=7\nrebooted=12\nexit_code=0")), "exited 0");
+  EXPECT_EQ(state_text(read_status("pid=7\nrebooted=12\nexit_code=0")), "ended");
   EXPECT_EQ(state_text(read_status("pid=7\nkilled=yes\nexit_code=143")), "killed");
 }
 

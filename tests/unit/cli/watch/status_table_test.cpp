@@ -119,13 +119,13 @@ TEST(StatusTable, TheSummaryCountsEachState) {
   machines[1] = exited(1, 3);
   machines[2].state = MachineState::unreachable;
   EXPECT_EQ(summary(machines), "running on 2 of 4 machines, 1 exited 3, 1 unreachable");
-  EXPECT_EQ(summary({exited(0, 0), exited(1, 0)}), "exited 0 on 2 machines");
+  EXPECT_EQ(summary({exited(0, 0), exited(1, 0)}), "ended on 2 machines");
 }
 
 TEST(StatusTable, TheSummaryOfAFailedRunBeginsWithTheFailure) {
   std::vector<MachineStatus> machines = {exited(0, 0), exited(1, 0), exited(2, 3)};
   machines[1].state = MachineState::stopped;
-  EXPECT_EQ(summary(machines), "failed: 1 of 3 machines exited 3, 1 stopped, 1 exited 0");
+  EXPECT_EQ(summary(machines), "failed: 1 of 3 machines exited 3, 1 stopped, 1 ended");
 }
 
 }  // namespace
