@@ -30,6 +30,7 @@ std::string as_text(const std::optional<Number>& value) {
 Run usual_run() {
   Run run;
   run.lost_after = kUsualLostAfter;
+  run.output_dir = kUsualOutputDir;
   return run;
 }
 

@@ -123,6 +123,7 @@ struct Run {
 
 /// The silence after which a machine counts as failed, unless the run says another.
 inline constexpr int kUsualLostAfter = 60;
+inline constexpr const char* kUsualOutputDir = "experiment_output";
 /// The highest niceness, which is the lowest priority.
 inline constexpr int kMostNice = 19;
 

@@ -206,7 +206,7 @@ void apply_settings(const Settings& settings, RunFlags& flags) {
     if (flag.empty()) flag = setting.value_or(otherwise);
   };
   use(flags.code_path, settings.code_path, "");
-  use(flags.run.output_dir, settings.output_dir, "experiment_output");
+  use(flags.run.output_dir, settings.output_dir, killfiles::kUsualOutputDir);
   use(flags.nproc_per_node, settings.nproc_per_node, "auto");
   if (!flags.run.lost_after)
     flags.run.lost_after = settings.lost_after.value_or(killfiles::kUsualLostAfter);

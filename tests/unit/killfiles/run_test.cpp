@@ -53,6 +53,7 @@ TEST(RunTable, OfARunThatWasAskedForNothingPeopleAreShownNothing) {
   EXPECT_EQ(shown(killfiles::Run()), std::vector<std::string>());
   killfiles::Run usual;
   usual.lost_after = 60;
+  usual.output_dir = "experiment_output";
   EXPECT_EQ(shown(usual), std::vector<std::string>());
 }
 
