@@ -87,15 +87,9 @@ auto as_seconds(std::optional<Value> Settings::*member, std::int64_t least, std:
   };
 }
 
-auto as_yes_or_no(std::optional<bool> Settings::*member) {
+auto as_read(auto Settings::*member, auto read) {
   return [=](Settings& settings, const StrictTable& table, std::string_view name) {
-    settings.*member = table.boolean(name);
-  };
-}
-
-auto as_texts(std::vector<std::string> Settings::*member) {
-  return [=](Settings& settings, const StrictTable& table, std::string_view name) {
-    settings.*member = table.texts(name).value();
+    settings.*member = (table.*read)(name).value();
   };
 }
 
@@ -139,14 +133,14 @@ const std::vector<Key>& keys() {
       {"run", "output_dir", kHarmless, as_text(&S::output_dir)},
       {"run", "nproc_per_node", kHarmless, read_nproc_per_node},
       {"run", "lost_after", kHarmless, as_seconds(&S::lost_after, 1, kLongestSilence)},
-      {"run", "exclude", kHarmless, as_texts(&S::exclude)},
-      {"run", "relay", kHarmless, as_yes_or_no(&S::relay)},
-      {"run", "own_tree", kHarmless, as_yes_or_no(&S::own_tree)},
+      {"run", "exclude", kHarmless, as_read(&S::exclude, &StrictTable::texts)},
+      {"run", "relay", kHarmless, as_read(&S::relay, &StrictTable::boolean)},
+      {"run", "own_tree", kHarmless, as_read(&S::own_tree, &StrictTable::boolean)},
       {"run", "modules", kAsked, as_text(&S::modules)},
       {"run", "container", kAsked, as_text(&S::container)},
       {"run", "container_engine", kAsked,
        as_word(&S::container_engine, {"apptainer", "podman", "charliecloud"})},
-      {"run", "bind", kAsked, as_texts(&S::bind)}};
+      {"run", "bind", kAsked, as_read(&S::bind, &StrictTable::texts)}};
   return keys;
 }
 

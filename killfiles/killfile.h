@@ -7,7 +7,6 @@
 // AllenAct's form, too.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -66,16 +65,14 @@ std::string describe(const HostIdentity& identity);
 
 /// One machine's part of a run.
 struct Machine {
-  int id = 0;                 ///< machine id, from 0 in the hosts' order
-  std::string host;           ///< the text that ssh::parse_host reads
-  std::string session;        ///< name of its screen session
-  std::string state_folder;   ///< start script, process, exit code; a path on the host from `/` or
-                              ///< `~/`
-  std::string log;            ///< a path on the host from `/` or `~/`
-  std::string output_folder;  ///< a path on the host from `/` or `~/`; empty if there is none
-  HostIdentity identity =
-      /// The identity of the host where its session runs; nothing if a scheduler chooses the host.
-      {};
+  int id = 0;                  ///< machine id, from 0 in the hosts' order
+  std::string host;            ///< the text that ssh::parse_host reads
+  std::string session;         ///< name of its screen session
+  std::string state_folder;    ///< start script, process, exit code; a path on the host from `/` or
+                               ///< `~/`
+  std::string log;             ///< a path on the host from `/` or `~/`
+  std::string output_folder;   ///< a path on the host from `/` or `~/`; empty if there is none
+  HostIdentity identity = {};  ///< where its session runs; nothing if a scheduler chooses the host
 
   bool operator==(const Machine&) const = default;
 };

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -39,9 +41,11 @@ Bind parse_bind(const std::string& text) {
   return bind;
 }
 
-ContainerRuntime runtime_named(const std::string& name) {
-  if (name == "podman") return ContainerRuntime::podman;
-  return name == "charliecloud" ? ContainerRuntime::charliecloud : ContainerRuntime::apptainer;
+/// In the order of ContainerRuntime.
+constexpr std::array kRuntimes = {"apptainer", "podman", "charliecloud"};
+
+ContainerRuntime runtime_named(std::string_view name) {
+  return static_cast<ContainerRuntime>(std::ranges::find(kRuntimes, name) - kRuntimes.begin());
 }
 
 /// By what the image looks like, so that it is the same on every host: *.sif is Apptainer's, other
@@ -126,15 +130,7 @@ void check_torchrun(const Environment& environment, const std::vector<std::strin
 }
 
 const char* name_of(ContainerRuntime runtime) {
-  switch (runtime) {
-    case ContainerRuntime::apptainer:
-      return "apptainer";
-    case ContainerRuntime::podman:
-      return "podman";
-    case ContainerRuntime::charliecloud:
-      return "charliecloud";
-  }
-  return "";
+  return kRuntimes[static_cast<std::size_t>(runtime)];
 }
 
 Environment make_environment(const EnvironmentFlags& flags, const Settings& settings) {

@@ -3,7 +3,6 @@
 // functions: no host is reached.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -55,7 +55,7 @@ template <typename Struct, typename Visit>
 void visit_names(Struct& value, Visit visit) {
   value.fields([&visit](auto&&... each) {
     static_assert(host::has_fields<Struct, sizeof...(each)>, "fields() leaves out a field");
-    (visit(each.name, each.value), ...);
+    (visit(each.row.name, each.value), ...);
   });
 }
 
@@ -134,7 +134,8 @@ void take(const json& from, const char* key, Value& value) {
 json record_json(const RunRecord& record) {
   json document = to_json(static_cast<const killfiles::Run&>(record));
   RunRecord& fields = const_cast<RunRecord&>(record);  // nothing is written
-  fields.own_fields([&](auto&&... each) { ((document[each.name] = json_of(each.value)), ...); });
+  fields.own_fields(
+      [&](auto&&... each) { ((document[each.row.name] = json_of(each.value)), ...); });
   return document;
 }
 
@@ -154,7 +155,7 @@ RunRecord record_of(const json& from) {
   refuse_faults(record, [](const char* name, const std::string& fault) {
     throw std::runtime_error(fmt::format("{}: {}", name, fault));
   });
-  record.own_fields([&from](auto&&... each) { (take(from, each.name, each.value), ...); });
+  record.own_fields([&from](auto&&... each) { (take(from, each.row.name, each.value), ...); });
   std::string packed;
   take(from.value("code", json::object()), kPackedDiff, packed);
   if (!packed.empty()) record.code.diff = unpacked_diff(packed);

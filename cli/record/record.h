@@ -20,14 +20,8 @@ namespace dtool::cli {
 
 /// A value with its name in a record.
 template <typename Value>
-struct Named {
-  const char* name;
-  Value& value;
-};
-
-template <typename Value>
-Named<Value> named(const char* name, Value& value) {
-  return {name, value};
+killfiles::Cell<Value> named(const char* name, Value& value) {
+  return {{name}, value};
 }
 
 /// One machine's part. Paths are on the host.

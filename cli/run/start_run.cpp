@@ -74,8 +74,7 @@ int follow_on(Console& console, ssh::Remote& remote, const RunPlan& plan,
   const bool has_curves =
       is_well && plan.program.empty() && show_curves_at_end(console, remote, killfile);
   if (is_well)
-    console.note(fmt::format("{}: ended on {}",
-                             console.styled_error(Style::bold, killfile.run_id),
+    console.note(fmt::format("{}: ended on {}", console.styled_error(Style::bold, killfile.run_id),
                              fold_hosts(remote.hosts())));
   report.keep_cause(cause);
   const bool is_on_one = machines_by_host(remote.hosts(), killfile).size() == 1;

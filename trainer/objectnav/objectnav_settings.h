@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "trainer/reinforcement/ppo_settings.h"
 #include "trainer/settings/experiment.h"
@@ -48,19 +47,14 @@ struct EnvironmentSettings {
   double shaping_weight = 1.0;  ///< reward for each metre that the goal came nearer
 };
 
-struct ObjectNavSettings : WorkloadSettings {
-  Rhythm rhythm() const override;
-  void check_ranks(const RankCount& ranks) const override;
-  std::vector<Setting> settings_on(const RankCount& ranks) const override;
+struct ObjectNavSettings : ReinforcementSettings {
   /// For one mini-batch.
   std::int64_t multiply_adds_per_batch(const RankCount& ranks) const override;
-  bool has_episodes() const override { return true; }
   void show_episode(const RolloutOptions& options) const override;
 
   EnvironmentSettings environment;
   std::int64_t embedding{};  ///< values of an encoded observation
   std::int64_t hidden{};     ///< values of the memory
-  DdPpoSettings learning;
 };
 
 /// The settings of an experiment with this workload.

@@ -6,8 +6,11 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "trainer/reinforcement/pipeline.h"
+#include "trainer/settings/experiment.h"
+#include "trainer/settings/toml_reader.h"
 #include "trainer/settings/train_settings.h"
 
 namespace dtool::trainer {
@@ -57,5 +60,21 @@ struct DdPpoSettings {
   PipelineSettings pipeline;
   ValidationSettings validation;
 };
+
+/// The settings of a workload that learns by DD-PPO; each adds its environment and its network.
+struct ReinforcementSettings : WorkloadSettings {
+  Rhythm rhythm() const override;
+  void check_ranks(const RankCount& ranks) const override;
+  std::vector<Setting> settings_on(const RankCount& ranks) const override;
+  bool has_episodes() const override { return true; }
+
+  DdPpoSettings learning;
+};
+
+/// Reads the tables [ppo], [pipeline], [validation] and [optimizer], and of [environment] the
+/// samplers and threads. Throws UsageError for values that do not fit, and for tables of learning
+/// from samples, which it says do not go together with that `workload`.
+DdPpoSettings read_dd_ppo(TomlReader& reader, const std::string& workload,
+                          OptimizerSettings& optimizer);
 
 }  // namespace dtool::trainer

@@ -6,6 +6,7 @@ target_sources(dtool_trainer PRIVATE
   trainer/reinforcement/gru_gates.cpp
   trainer/reinforcement/mini_batches.cpp
   trainer/reinforcement/pipeline.cpp
+  trainer/reinforcement/ppo_settings.cpp
   trainer/reinforcement/sum_rows.cpp)
 target_sources(dtool_trainer_torch PRIVATE
   trainer/reinforcement/actor_critic.cpp

@@ -31,8 +31,7 @@ using namespace std::chrono_literals;
 
 bool is_of_launcher(std::string_view line) {
   constexpr std::array<std::string_view, 6> kBeginnings = {
-      "dtool: attempt",        "dtool: rank",
-      "dtool: the run failed", "dtool: the run is not supervised",
+      "dtool: attempt",        "dtool: rank", kFailurePrefix, "dtool: the run is not supervised",
       "dtool: the time limit", "mpirun: "};
   const auto begins = [line](std::string_view beginning) { return line.starts_with(beginning); };
   return std::ranges::any_of(kBeginnings, begins);
