@@ -114,9 +114,6 @@ class Options {
 /// file.
 inline constexpr int kMostProcesses = 4096;
 
-/// The longest time in seconds for --lost_after and run.lost_after.
-inline constexpr int kLongestSilence = 24 * 3600;
-
 /// Seconds, with or without decimals, from a thousandth to a year.
 std::string must_be_seconds(const std::string& text);
 /// The value of such a flag.

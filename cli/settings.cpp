@@ -15,6 +15,7 @@
 #include "cli/action.h"
 #include "cli/assignments.h"
 #include "cli/options.h"
+#include "killfiles/run.h"
 #include "killfiles/strict_toml.h"
 #include "killfiles/whole_file.h"
 #include "ssh/machine/encodings.h"
@@ -44,18 +45,21 @@ void read_groups(Settings& settings, const StrictTable& table) {
   }
 }
 
+/// `little`: a project's file may set the key without acceptance: how long to wait, how many hosts
+/// to serve at once, what not to send, where to make a run's folder. `much`: whom dtool reaches, or
+/// what runs.
+enum class Decides { little, much };
+
 /// A key of `[ssh]`, `[connections]` or `[run]`. A later file's value takes the place of an earlier
 /// one's; what it leaves out stays.
-struct Key {
+struct ConfigKey {
   std::string_view table;
   std::string_view name;
-  /// Whether a project's file may set it without acceptance: how long to wait, how many hosts to
-  /// serve at once, what not to send, where to make a run's folder.
-  bool is_harmless = false;
+  Decides decides = Decides::much;
   std::function<void(Settings&, const StrictTable&, std::string_view name)> read;
 };
 
-// How a value is read: each returns what Key::read wants.
+// How a value is read: each returns what ConfigKey::read wants.
 
 auto as_text(std::optional<std::string> Settings::*member) {
   return [member](Settings& settings, const StrictTable& table, std::string_view name) {
@@ -117,30 +121,29 @@ void read_nproc_per_node(Settings& settings, const StrictTable& table, std::stri
   settings.nproc_per_node = is_text ? "auto" : std::to_string(count);
 }
 
-const std::vector<Key>& keys() {
-  constexpr bool kHarmless = true;
-  constexpr bool kAsked = false;
+const std::vector<ConfigKey>& config_keys() {
+  using enum Decides;
   using S = Settings;
-  static const std::vector<Key> keys = {
-      {"ssh", "connect_timeout", kHarmless, read_connect_timeout},
-      {"ssh", "width", kHarmless, read_width},
-      {"ssh", "config_file", kAsked, as_text(&S::ssh_config_file)},
-      {"ssh", "program", kAsked, as_word(&S::ssh_program, {"auto", "libssh", "ssh"})},
-      {"ssh", "ask", kAsked, as_word(&S::ssh_ask, {"each", "once"})},
-      {"connections", "keep", kAsked, as_seconds(&S::keep_connections, 0, kLongestKept)},
-      {"run", "code_path", kAsked, as_text(&S::code_path)},
-      {"run", "env_activate_path", kAsked, as_text(&S::env_activate_path)},
-      {"run", "output_dir", kHarmless, as_text(&S::output_dir)},
-      {"run", "nproc_per_node", kHarmless, read_nproc_per_node},
-      {"run", "lost_after", kHarmless, as_seconds(&S::lost_after, 1, kLongestSilence)},
-      {"run", "exclude", kHarmless, as_read(&S::exclude, &StrictTable::texts)},
-      {"run", "relay", kHarmless, as_read(&S::relay, &StrictTable::boolean)},
-      {"run", "own_tree", kHarmless, as_read(&S::own_tree, &StrictTable::boolean)},
-      {"run", "modules", kAsked, as_text(&S::modules)},
-      {"run", "container", kAsked, as_text(&S::container)},
-      {"run", "container_engine", kAsked,
+  static const std::vector<ConfigKey> keys = {
+      {"ssh", "connect_timeout", little, read_connect_timeout},
+      {"ssh", "width", little, read_width},
+      {"ssh", "config_file", much, as_text(&S::ssh_config_file)},
+      {"ssh", "program", much, as_word(&S::ssh_program, {"auto", "libssh", "ssh"})},
+      {"ssh", "ask", much, as_word(&S::ssh_ask, {"each", "once"})},
+      {"connections", "keep", much, as_seconds(&S::keep_connections, 0, kLongestKept)},
+      {"run", "code_path", much, as_text(&S::code_path)},
+      {"run", "env_activate_path", much, as_text(&S::env_activate_path)},
+      {"run", "output_dir", little, as_text(&S::output_dir)},
+      {"run", "nproc_per_node", little, read_nproc_per_node},
+      {"run", "lost_after", little, as_seconds(&S::lost_after, 1, killfiles::kLongestSilence)},
+      {"run", "exclude", little, as_read(&S::exclude, &StrictTable::texts)},
+      {"run", "relay", little, as_read(&S::relay, &StrictTable::boolean)},
+      {"run", "own_tree", little, as_read(&S::own_tree, &StrictTable::boolean)},
+      {"run", "modules", much, as_text(&S::modules)},
+      {"run", "container", much, as_text(&S::container)},
+      {"run", "container_engine", much,
        as_word(&S::container_engine, {"apptainer", "podman", "charliecloud"})},
-      {"run", "bind", kAsked, as_read(&S::bind, &StrictTable::texts)}};
+      {"run", "bind", much, as_read(&S::bind, &StrictTable::texts)}};
   return keys;
 }
 
@@ -148,11 +151,11 @@ void read_table(Settings& settings, const StrictTable& root, std::string_view na
   const auto table = root.table(name);
   if (!table) return;
   std::vector<std::string> known;
-  for (const Key& each : keys()) {
+  for (const ConfigKey& each : config_keys()) {
     if (each.table == name) known.emplace_back(each.name);
   }
   table->require_known(known);
-  for (const Key& each : keys()) {
+  for (const ConfigKey& each : config_keys()) {
     if (each.table == name && table->has(each.name)) each.read(settings, *table, each.name);
   }
 }
@@ -203,8 +206,8 @@ std::vector<std::string> keys_to_accept(const std::string& text, const fs::path&
     }
     const auto table = root.table(name);
     for (const std::string& key : table->keys()) {
-      const bool is_harmless = std::ranges::any_of(keys(), [&](const Key& each) {
-        return each.is_harmless && each.table == name && each.name == key;
+      const bool is_harmless = std::ranges::any_of(config_keys(), [&](const ConfigKey& each) {
+        return each.decides == Decides::little && each.table == name && each.name == key;
       });
       if (!is_harmless) found.push_back(name + "." + key);
     }

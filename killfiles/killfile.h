@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A killfile: what one run started on which machines. It is kept under ~/.dtool until the run is
-// ended. With this file and the keys, any machine can watch and end the run. docs/killfile.md says
-// how to add a key.
+// ended. With this file and the keys, any machine can watch and end the run. What is new of a run
+// goes into run.h alone.
 //
 // killfile_text.cpp writes and reads the text, killfile_folder.cpp finds and keeps the files,
 // AllenAct's form, too.

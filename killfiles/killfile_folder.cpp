@@ -221,6 +221,7 @@ Listed find(const fs::path& folder, std::string_view text, const Narrow& narrow,
 
 Killfile parse_allenact(std::string_view text, const std::string& name) {
   Killfile killfile;
+  assume_older(killfile);
   killfile.what = "allenact";
   int number = 0;
   for (std::size_t begin = 0; begin < text.size();) {

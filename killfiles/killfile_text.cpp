@@ -129,9 +129,7 @@ const char* key_of(const Row& row) {
 }
 
 void read_run(const StrictTable& table, Run& run) {
-  // What was so before a dtool wrote it.
-  run.on_failure = Run::kLeave;
-  run.engine = "ssh";
+  assume_older(run);
   visit_rows(run, [&table](const Row& row, auto& value) {
     if (row.in_killfile == Kept::no) return;
     if (row.in_killfile == Kept::yes || table.has(key_of(row))) take(table, key_of(row), value);

@@ -67,6 +67,11 @@ bool is_time(std::string_view text) {
          });
 }
 
+void assume_older(Run& run) {
+  run.engine = "ssh";
+  run.on_failure = Run::kLeave;
+}
+
 void refuse_faults(const Run& run,
                    const std::function<void(const char* name, const std::string& fault)>& refuse) {
   const auto require_id = [&refuse](const char* name, const std::string& id) {
@@ -84,6 +89,7 @@ void refuse_faults(const Run& run,
   if (run.on_failure != Run::kStop && run.on_failure != Run::kLeave)
     refuse("on_failure", fmt::format("'{}' is neither 'stop' nor 'leave'", run.on_failure));
   require_within("max_restarts", run.max_restarts, 0, std::numeric_limits<int>::max());
+  require_within("lost_after", run.lost_after.value_or(1), 1, kLongestSilence);
   require_within("nice", run.nice.value_or(0), 0, kMostNice);
 }
 

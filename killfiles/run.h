@@ -20,7 +20,7 @@ namespace dtool::killfiles {
 /// Whether a field is in killfiles. An older dtool refuses a killfile with a key that it does not
 /// know, so no field that comes later goes there.
 enum class Kept {
-  no,
+  no,      ///< such a field is empty by default
   yes,     ///< a file without it was edited or cut short
   newer,   ///< always written; a file of an older dtool may lack it
   if_set,  ///< written where it is not empty
@@ -33,8 +33,9 @@ struct Row {
   bool is_compared = true;  ///< by diff, if it is shown; a free port tells nothing
   Kept in_killfile = Kept::no;
   const char* key = "";         ///< in the killfile, where it is not `name`
-  bool is_for_scripts = false;  ///< a variable of that name is defined for a machine's scripts
+  bool is_for_scripts = false;  ///< a variable of this name is defined for a machine's scripts
   const char* flag = "";  ///< the flag that gives an earlier run's value to a run that repeats it
+  bool goes_on = true;    ///< and to one that goes on from it, where else today's settings count
 };
 
 /// A field of a run with its row.
@@ -49,7 +50,7 @@ Cell<Value> cell(const Row& row, Value& value) {
   return {row, value};
 }
 
-/// Times are UTC, as `2026-11-21T03:45:12Z`. Files may lack fields, which are then as here.
+/// Times are UTC, as `2026-11-21T03:45:12Z`. A record may lack fields, which are then as here.
 struct Run {
   static constexpr const char* kStop = "stop";
   static constexpr const char* kLeave = "leave";
@@ -115,7 +116,8 @@ struct Run {
           cell({.name = "lost_after",
                 .shown = "lost_after",
                 .is_for_scripts = true,
-                .flag = "--lost_after"},
+                .flag = "--lost_after",
+                .goes_on = false},
                lost_after),
           cell({.name = "nice", .shown = "nice", .is_for_scripts = true, .flag = "--nice"}, nice));
   }
@@ -126,6 +128,8 @@ inline constexpr int kUsualLostAfter = 60;
 inline constexpr const char* kUsualOutputDir = "experiment_output";
 /// The highest niceness, which is the lowest priority.
 inline constexpr int kMostNice = 19;
+/// The longest time in seconds for --lost_after and run.lost_after.
+inline constexpr int kLongestSilence = 24 * 3600;
 
 /// Calls `visit(row, value)` for each field.
 template <typename Visit>
@@ -158,6 +162,10 @@ std::vector<Told> tell_unusual(const Run& run);
 /// with what is wrong with it.
 void refuse_faults(const Run& run,
                    const std::function<void(const char* name, const std::string& fault)>& refuse);
+
+/// Sets what a killfile means that lacks the key: processes over SSH that do not depend on each
+/// other.
+void assume_older(Run& run);
 
 /// Whether it is a time of a run, or empty.
 bool is_time(std::string_view text);

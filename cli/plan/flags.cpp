@@ -91,7 +91,7 @@ void add_shared_flags(Options& command, RunFlags& flags, const std::vector<std::
   command
       .add_whole_number("--lost_after", flags.run.lost_after,
                         "a machine without a sign of life for this long has failed (60)",
-                        {1, kLongestSilence})
+                        {1, killfiles::kLongestSilence})
       .type_name("SECONDS");
   command
       .add_whole_number("--nice", flags.run.nice,

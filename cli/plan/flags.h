@@ -52,7 +52,7 @@ inline const char* verb_of(Start start) {
 /// The flags as typed; empty if not given.
 struct RunFlags {
   HostOptions hosts;
-  killfiles::Run run;  ///< the fields of the run that have a flag
+  killfiles::Run run;  ///< the fields of the run that have a flag; what is not given is as in Run
   std::string experiment;
   std::string resume;  ///< the id of a run, or its beginning
   std::string rerun;   ///< the id of a run, or its beginning

@@ -42,7 +42,7 @@ struct MachinePlan {
 };
 
 struct RunPlan : killfiles::Run {
-  std::string address;  ///< machine 0's, where rank 0 listens; empty: known once it runs
+  std::string address;  ///< machine 0's, of which `listener` is made; empty: known once it runs
   std::uint16_t port = 0;
   int world_size = 0;  ///< 0: unknown until the hosts were asked
   /// The port where machine 0 listens for reports; 0: there are no reports.

@@ -63,7 +63,7 @@ Words settings_of(const RunRecord& record) {
   add("what", record.what);
   if (!record.program.empty()) add("program", fmt::format("{}", fmt::join(record.program, " ")));
   for (const auto& [row, value, usual] : killfiles::tell(record)) {
-    if (row.is_compared && *row.shown != '\0') add(row.shown, value);
+    if (row.is_compared && *row.shown != '\0') add(row.shown, value.empty() ? usual : value);
   }
   for (const auto& [name, value] : record.environment.items())
     add("environment: " + name, value.is_string() ? value.get<std::string>() : value.dump());

@@ -156,6 +156,7 @@ RunRecord record_of(const json& from) {
     throw std::runtime_error(fmt::format("{}: {}", name, fault));
   });
   record.own_fields([&from](auto&&... each) { (take(from, each.row.name, each.value), ...); });
+  record.code.diff.clear();  // in a file it is packed
   std::string packed;
   take(from.value("code", json::object()), kPackedDiff, packed);
   if (!packed.empty()) record.code.diff = unpacked_diff(packed);

@@ -265,8 +265,7 @@ killfiles::Killfile new_killfile(const std::string& run_id,
                                  const std::vector<std::string>& command_line) {
   killfiles::Killfile killfile;
   killfile.run_id = run_id;
-  killfile.engine = "ssh";
-  killfile.on_failure = killfiles::Run::kLeave;
+  assume_older(killfile);
   note_start(killfile, command_line);
   return killfile;
 }

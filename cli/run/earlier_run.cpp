@@ -150,7 +150,8 @@ void EarlierRun::give_flags(Options& command) {
   for (const auto& [row, value, usual] : killfiles::tell(record_)) {
     const std::string flag = row.flag;
     const bool is_decided = typed_.contains(flag) || (flag == "--seed" && has_seed);
-    if (!flag.empty() && !value.empty() && !is_decided) give(flag, {value});
+    const bool is_taken = !flag.empty() && (row.goes_on || start_ == Start::rerun);
+    if (is_taken && !value.empty() && !is_decided) give(flag, {value});
   }
   if (names_hosts) return;
   std::vector<std::string> hosts;

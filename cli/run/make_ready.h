@@ -30,8 +30,8 @@ bool make_ready(PendingRun& run, RunReport& report, Console& console, ssh::Remot
 
 // What a run's record takes from its plan and from the check of the hosts.
 
-/// Fills in all but the code, the time and the command line. `checked`: the hosts' answers; a
-/// machine whose host was not asked has no hardware.
+/// Fills in variables, environment, version and machines. `checked`: the hosts' answers; a machine
+/// whose host was not asked has no hardware.
 void record_plan(const RunPlan& plan, const std::vector<Checked>& checked, RunRecord& record);
 
 }  // namespace dtool::cli

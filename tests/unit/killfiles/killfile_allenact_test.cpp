@@ -19,6 +19,8 @@ std::string allenact_fault(const std::string& text) {
 TEST(KillfileAllenAct, GivesMachinesAndNoRunId) {
   const Killfile killfile = parse_allenact(kText, "f");
   EXPECT_EQ(killfile.run_id, "");
+  EXPECT_EQ(killfile.engine, "ssh");
+  EXPECT_EQ(killfile.on_failure, "leave");
   ASSERT_EQ(killfile.machines.size(), 2u);
   EXPECT_EQ(killfile.machines[0].host, "10.0.0.1");
   EXPECT_EQ(killfile.machines[1].id, 1);

@@ -110,6 +110,8 @@ TEST(RunTable, AValueThatNoRunHasIsRefusedByItsName) {
   EXPECT_EQ(with([](killfiles::Run& run) { run.max_restarts = -1; }),
             "max_restarts: -1 is not from 0 to 2147483647");
   EXPECT_EQ(with([](killfiles::Run& run) { run.nice = 20; }), "nice: 20 is not from 0 to 19");
+  EXPECT_EQ(with([](killfiles::Run& run) { run.lost_after = 0; }),
+            "lost_after: 0 is not from 1 to 86400");
 }
 
 }  // namespace

@@ -156,6 +156,17 @@ TEST(EarlierRun, ARerunMayHaveAnotherSeedButNoneOfTheFlagsAboutSending) {
   EXPECT_TRUE(fault.starts_with("--launcher must stay ssh, as in digits_1")) << fault;
 }
 
+TEST(EarlierRun, ARerunHasTheSilenceOfItsRunAndAResumedRunThatOfTodaysSettings) {
+  RunRecord record = record_of_run();
+  record.lost_after = 300;
+  record.nice = 4;
+  EXPECT_EQ(rerun({}, record).flags.run.lost_after, 300);
+  EXPECT_EQ(rerun({"--lost_after", "9"}, record).flags.run.lost_after, 9);
+  const Resumed resumed({}, record);
+  EXPECT_FALSE(resumed.flags.run.lost_after);
+  EXPECT_EQ(resumed.flags.run.nice, 4);
+}
+
 TEST(EarlierRun, ARerunOfSeveralSeedsHasThemUnlessOneIsGiven) {
   RunRecord record = record_of_run();
   record.engine = "slurm";
