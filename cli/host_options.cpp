@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "cli/action.h"
+#include "cli/host_output.h"
 #include "cli/options.h"
 #include "killfiles/nearest.h"
 #include "killfiles/whole_file.h"
@@ -236,7 +237,7 @@ void add_connect_options(Options& command, HostOptions& options) {
 
 void add_host_options(Options& command, HostOptions& options) {
   command
-      .add_option("--runs_on", options.runs_on,
+      .add_option("-w,-H,--runs_on,--hosts", options.runs_on,
                   "hosts: a,b  [user@]host[:port]  gpu[01-08,12]  @group  local")
       .check(must_not_be_empty)
       .type_name("HOSTS")
@@ -247,10 +248,35 @@ void add_host_options(Options& command, HostOptions& options) {
       .check(must_not_be_empty)
       .type_name("FILE")
       .group(kGroup);
+  command.add_option("-x,--exclude_hosts", options.exclude_hosts, "hosts to leave out of those")
+      .check(must_not_be_empty)
+      .type_name("HOSTS")
+      .group(kGroup);
   add_connect_options(command, options);
 }
 
-std::optional<Targets> choose_targets(const HostOptions& options, const Settings& settings) {
+namespace {
+
+/// A name without a user and a port stands for the host with any.
+void leave_out(const ssh::Host& host, Targets& targets) {
+  const bool is_name = host.user.empty() && host.port == 0;
+  std::vector<std::string> names;
+  bool is_found = false;
+  for (std::size_t i = targets.hosts.size(); i-- > 0;) {
+    names.insert(names.begin(), ssh::to_string(targets.hosts[i]));
+    if (is_name ? targets.hosts[i].name != host.name : targets.hosts[i] != host) continue;
+    targets.hosts.erase(targets.hosts.begin() + static_cast<std::ptrdiff_t>(i));
+    targets.slots.erase(targets.slots.begin() + static_cast<std::ptrdiff_t>(i));
+    is_found = true;
+  }
+  if (is_found) return;
+  const auto meant = killfiles::nearest(ssh::to_string(host), names);
+  throw std::invalid_argument(fmt::format(
+      "--exclude_hosts: {} is not among the hosts\nhint: {}", ssh::to_string(host),
+      meant ? fmt::format("did you mean {}?", *meant) : "they are " + fold_hosts(targets.hosts)));
+}
+
+std::optional<Targets> named_targets(const HostOptions& options, const Settings& settings) {
   Targets targets;
   targets.connect = connect_options(options, settings);
   if (!options.runs_on.empty() && !options.hostfile.empty()) {
@@ -276,6 +302,21 @@ std::optional<Targets> choose_targets(const HostOptions& options, const Settings
   const std::string& patterns = options.runs_on.empty() ? *settings.runs_on : options.runs_on;
   targets.hosts = ssh::parse_hosts(patterns, group_lookup(settings));
   targets.slots.resize(targets.hosts.size());
+  return targets;
+}
+
+}  // namespace
+
+std::optional<Targets> choose_targets(const HostOptions& options, const Settings& settings) {
+  std::optional<Targets> targets = named_targets(options, settings);
+  if (options.exclude_hosts.empty()) return targets;
+  if (!targets)
+    throw std::invalid_argument(
+        "--exclude_hosts leaves hosts out of those that are named, and none were\n"
+        "hint: --runs_on names them");
+  for (const ssh::Host& host : ssh::parse_hosts(options.exclude_hosts, group_lookup(settings)))
+    leave_out(host, *targets);
+  if (targets->hosts.empty()) throw std::invalid_argument("--exclude_hosts leaves out all hosts");
   return targets;
 }
 

@@ -20,6 +20,7 @@ class Options;
 struct HostOptions {
   std::string runs_on;
   std::string hostfile;
+  std::string exclude_hosts;   ///< hosts of those that are left out
   double connect_timeout = 0;  ///< seconds; 0: from the settings, else ConnectOptions' default
   /// The hosts served at once; 0: from the settings, else ConnectOptions' default.
   std::size_t width = 0;
@@ -37,11 +38,12 @@ struct Targets {
 };
 
 void add_host_options(Options& command, HostOptions& options);
-/// The flags without --runs_on and --hostfile, for commands that act on recorded hosts.
+/// The flags that name no hosts, for commands that act on recorded hosts.
 void add_connect_options(Options& command, HostOptions& options);
 
 /// Hosts from the flags, else from the settings' runs_on; nothing if neither names any. Throws
-/// std::invalid_argument on unreadable hosts, and if both flags are given.
+/// std::invalid_argument on unreadable hosts, if both flags are given, and if a host that is to be
+/// left out was not named.
 std::optional<Targets> choose_targets(const HostOptions& options, const Settings& settings);
 
 /// The hosts of a recorded run, reached as at its start. The settings of the current folder are

@@ -79,7 +79,7 @@ void CommandAction::add_options(Options& command) {
   command.add_option("--timeout", timeout_, "end the command after this many seconds")
       .check(must_be_seconds)
       .type_name("SECONDS");
-  command.add_flag("--fold", fold_, "show identical outputs once, with their hosts");
+  command.add_flag("-b,--fold", fold_, "show identical outputs once, with their hosts");
   command.add_flag("--yes", yes_, "do not ask before using a recorded run's hosts");
 }
 

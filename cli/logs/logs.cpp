@@ -104,7 +104,8 @@ void LogsAction::add_options(Options& command) {
           .type_name("PATTERN")
           .check(must_be_pattern);
   command
-      .add_whole_number("--tail", selection_.tail, "the last N lines of each log, instead of all")
+      .add_whole_number("-n,--tail", selection_.tail,
+                        "the last N lines of each log, instead of all")
       .type_name("N");
   const Option fold =
       command.add_flag("--fold", fold_, "show a line that several machines print only once");

@@ -73,7 +73,7 @@ void add_shared_flags(Options& command, RunFlags& flags, const std::vector<std::
                   "a folder for outputs on the hosts (experiment_output, in the code folder)")
       .type_name("PATH");
   command.add_option("--extra_tag", flags.extra_tag, "text to include in the run's id");
-  command.add_option("--nproc_per_node", flags.nproc_per_node,
+  command.add_option("-n,--nproc_per_node", flags.nproc_per_node,
                      "processes per machine; auto: one per GPU, else 1 (auto)");
   command
       .add_option("--gpus", flags.run.gpus,
@@ -125,7 +125,7 @@ void add_shared_flags(Options& command, RunFlags& flags, const std::vector<std::
       .one_value_each();
   command.add_flag("--no_trainer_bundle", flags.no_trainer_bundle,
                    "do not send this machine's trainer to hosts that have none");
-  command.add_flag("--follow", flags.follow,
+  command.add_flag("-f,--follow", flags.follow,
                    "print all machines' logs until the run ends (at a terminal, an EXPERIMENT "
                    "without hosts: on)");
   command.add_flag("--dry_run", flags.dry_run, "show what would run where, and change nothing");

@@ -113,7 +113,7 @@ int run(Console& console, int argc, char** argv) {
   CLI::App app("dtool: set up machines over SSH and run training on them");
   app.name("dtool");
   app.set_help_flag("-h,--help", "print this help");
-  app.set_version_flag("--version", version_line(), "print the version");
+  app.set_version_flag("-V,--version", version_line(), "print the version");
   app.require_subcommand(0, 1);
   TakesPrograms takes_program;
   app.formatter(make_help_formatter(takes_program));

@@ -6,7 +6,7 @@ source "$(dirname "$0")/harness.sh"
 page=$source_folder/docs/cli.md
 
 section() { sed -n "/^## $1\$/,/^## /p" "$page"; }
-flags_of_help() { grep -Eo '^ {2,6}(-[a-z],)?--[a-z_,-]+|^ {2,6}-[a-z], --[a-z_,-]+' "$out" | tr -s ' ,' '\n' | { grep '^--' || true; }; }
+flags_of_help() { grep -Eo '^ {2,6}(-[A-Za-z],)*--[a-z_,-]+' "$out" | tr -s ' ,' '\n' | { grep '^--' || true; }; }
 flags_of_page() { { grep -Eo '`--[a-z_]+' || true; } | tr -d '`' | sort -u; }
 
 expect_exit 0 dtool --help

@@ -44,14 +44,14 @@ version | 2 | version is not a command | did you mean --version?
 -v | 2 | -v is not a flag of dtool | did you mean --version?
 log | 2 | log is not a command | did you mean logs?
 --verbose | 2 | --verbose is not a flag of dtool | dtool --help lists all
-run -n 3 -- true | 2 | -n is not a flag of dtool run | --nproc_per_node
+run -n three -- true | 2 | --nproc_per_node wants a number from 1 to 4096 or auto, not three |
 run -N 2 -- true | 2 | -N is not a flag of dtool run | --runs_on
-run -H h1,h2 -- true | 2 | -H is not a flag of dtool run | --runs_on
+run -H "h1 h2" -- true | 2 | does not hold | hosts are joined by commas
 run --ntasks 3 -- true | 2 | --ntasks is not a flag | --nproc_per_node
 run --nnodes 2 -- true | 2 | --nnodes is not a flag | --runs_on
 run --node_rank 1 -- true | 2 | --node_rank is not a flag | in the order of --runs_on
 run --master_port 29500 -- true | 2 | --master_port is not a flag | --distributed_ip_and_port
-logs -n 5 | 2 | -n is not a flag of dtool logs | did you mean --tail?
+logs -n ten | 2 | --tail: 'ten' is not a whole number | dtool logs --help
 kill a --force | 2 | --force is not a flag of dtool kill | --grace 0 kills at once
 kill a --forgets | 2 | --forgets is not a flag of dtool kill | hint: dtool kill --help lists all
 run --name foo -- true | 2 | --name is not a flag of dtool run | --extra_tag
@@ -59,7 +59,9 @@ run -J foo -- true | 2 | -J is not a flag of dtool run | --extra_tag
 run --env F=1 -- true | 2 | --env is not a flag of dtool run | --export VAR=VALUE
 run -e F=1 -- true | 2 | -e is not a flag of dtool run | --export VAR=VALUE
 run --detach -- true | 2 | --detach is not a flag of dtool run | --follow shows it
-run -w h1 -- true | 2 | -w is not a flag of dtool run | --runs_on
+command -w gpu[1-3] -x gpu4 | 2 | --exclude_hosts: gpu4 is not among the hosts | did you mean gpu1?
+command -x gpu4 | 2 | none were | --runs_on names them
+run -w h1 -x h1 -- true | 2 | --exclude_hosts leaves out all hosts |
 run --num-nodes 2 -- true | 2 | --num_nodes is not a flag | --runs_on
 command -i key | 2 | -i is not a flag of dtool command | --ssh_cmd 'ssh -i KEY'
 

@@ -12,6 +12,8 @@ for words in '' help -h; do
   expect_exit 0 dtool $words
   expect_equal "$(cat "$work/help")" "$(cat "$out")"
 done
+expect_exit 0 dtool -V
+expect_output '^dtool [0-9]+\.[0-9]+\.[0-9]+$'
 expect_exit 0 dtool --version
 expect_output '^dtool [0-9]+\.[0-9]+\.[0-9]+$'
 
@@ -34,6 +36,10 @@ expect_exit 0 dtool command --runs-on=local '--command=echo --no-sync'
 expect_output '^local: --no-sync$'
 expect_exit 1 dtool command --runs_on local --command --no-such-x
 expect_error 'failed: --no-such-x$'
+
+# A short flag stands beside the long one that it means.
+expect_exit 0 dtool command --help
+expect_output '^  -w,-H,--runs_on,--hosts HOSTS$'
 
 # What a command takes after its flags stands in its usage.
 expect_exit 0 dtool run --help

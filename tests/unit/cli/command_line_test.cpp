@@ -6,8 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <CLI/CLI.hpp>
+#include <memory>
 #include <string>
 
+#include "cli/action.h"
 #include "cli/options.h"
 
 namespace dtool::cli {
@@ -76,6 +78,33 @@ std::string said_of_run(std::vector<std::string> words) {
     return error.what();
   }
   return "";
+}
+
+/// The flag that a name of the command stands for.
+std::string meaning_in(std::unique_ptr<Action> (*make)(), const std::string& name) {
+  CLI::App app;
+  Options command(app);
+  const std::unique_ptr<Action> action = make();
+  action->add_options(command);
+  const auto option = command.find(name);
+  return option ? option->name() : "";
+}
+
+TEST(CommandLine, ShortFlagsMeanTheLongOnes) {
+  for (const auto make : {make_run, make_rerun, make_command, make_check}) {
+    for (const char* name : {"-w", "-H", "--hosts"})
+      EXPECT_EQ(meaning_in(make, name), "--runs_on") << name;
+    EXPECT_EQ(meaning_in(make, "-x"), "--exclude_hosts");
+  }
+  for (const auto make : {make_run, make_rerun}) {
+    EXPECT_EQ(meaning_in(make, "-n"), "--nproc_per_node");
+    EXPECT_EQ(meaning_in(make, "-f"), "--follow");
+    EXPECT_EQ(meaning_in(make, "-s"), "--seed");
+  }
+  EXPECT_EQ(meaning_in(make_logs, "-n"), "--tail");
+  EXPECT_EQ(meaning_in(make_logs, "-f"), "--follow");
+  EXPECT_EQ(meaning_in(make_logs, "-x"), "");
+  EXPECT_EQ(meaning_in(make_command, "-b"), "--fold");
 }
 
 TEST(CommandLine, FlagsAsOtherLaunchersHaveThemGetTheirOwnHint) {

@@ -125,6 +125,38 @@ TEST(ChooseTargets, BothFlagsAreOneTooMany) {
             std::string::npos);
 }
 
+/// Of the hosts `ann@gpu[1-3]:22` and `local`, those that are left.
+std::vector<std::string> left_without(const std::string& hosts) {
+  HostOptions options;
+  options.runs_on = "ann@gpu[1-3]:22,local";
+  options.exclude_hosts = hosts;
+  const Targets targets = *choose_targets(options, {});
+  EXPECT_EQ(targets.hosts.size(), targets.slots.size());
+  std::vector<std::string> names;
+  for (const ssh::Host& host : targets.hosts) names.push_back(host.name);
+  return names;
+}
+
+TEST(ChooseTargets, HostsAreLeftOutByTheirNamesOrAsTheyWereNamed) {
+  EXPECT_EQ(left_without("gpu2"), (std::vector<std::string>{"gpu1", "gpu3", "local"}));
+  EXPECT_EQ(left_without("ann@gpu[1-2]:22,local"), (std::vector<std::string>{"gpu3"}));
+}
+
+TEST(ChooseTargets, AHostThatIsNotAmongThemCannotBeLeftOut) {
+  EXPECT_EQ(fault_of([] { left_without("bob@gpu1:22"); }),
+            "--exclude_hosts: bob@gpu1:22 is not among the hosts\nhint: did you mean ann@gpu1:22?");
+  EXPECT_EQ(fault_of([] { left_without("login"); }),
+            "--exclude_hosts: login is not among the hosts\nhint: they are "
+            "ann@gpu[1-3]:22,local");
+  EXPECT_EQ(fault_of([] { left_without("gpu[1-3],local"); }),
+            "--exclude_hosts leaves out all hosts");
+  HostOptions options;
+  options.exclude_hosts = "gpu1";
+  EXPECT_EQ(fault_of([&] { choose_targets(options, {}); }),
+            "--exclude_hosts leaves hosts out of those that are named, and none were\nhint: "
+            "--runs_on names them");
+}
+
 class Recorded : public testing::Test {
  protected:
   void SetUp() override { ::setenv("HOME", home_.path().c_str(), 1); }
