@@ -124,7 +124,8 @@ std::string hint_at_words(const CLI::App& command, const std::vector<std::string
                           TakesProgram takes) {
   const std::string all = fmt::format("{} --help lists all flags", name_in_full(command));
   std::string line = fmt::format("{}", fmt::join(words, " "));
-  if (takes == TakesProgram::yes) {
+  const CLI::Option* given = command.get_option_no_throw("--command");
+  if (takes == TakesProgram::yes && given == nullptr) {
     const bool is_setting = words.front().find('.') < words.front().find('=');
     if (const std::string kwargs = config_kwargs_of(words); is_setting && !kwargs.empty())
       return fmt::format("settings of the experiment go after --config_kwargs: {}; {}", kwargs,
@@ -138,7 +139,6 @@ std::string hint_at_words(const CLI::App& command, const std::vector<std::string
     return fmt::format("a program and its words go after --: {} -- {}; {}", name_in_full(command),
                        line, all);
   }
-  const CLI::Option* given = command.get_option_no_throw("--command");
   if (given != nullptr && given->count() == 0) {
     const std::size_t blank = line.find(' ');
     const bool may_have_host =

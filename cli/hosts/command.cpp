@@ -11,6 +11,7 @@
 #include "cli/options.h"
 #include "cli/record/recorded.h"
 #include "ssh/host_error.h"
+#include "ssh/quote.h"
 
 namespace dtool::cli {
 namespace {
@@ -57,6 +58,7 @@ class CommandAction : public Action {
   int run(Invocation& invocation) override;
 
  private:
+  void take_program(const std::vector<std::string>& words);
   Targets targets(Invocation& invocation) const;
   int run_streamed(Console& console, ssh::Remote& remote) const;
   int run_folded(Console& console, ssh::Remote& remote) const;
@@ -66,6 +68,8 @@ class CommandAction : public Action {
 
   HostOptions hosts_;
   std::string command_ = kGpuTable;
+  std::optional<Option> command_flag_;
+  bool shell_ = false;
   double timeout_ = 0;
   bool fold_ = false;
   bool yes_ = false;
@@ -73,14 +77,29 @@ class CommandAction : public Action {
 
 void CommandAction::add_options(Options& command) {
   add_host_options(command, hosts_);
-  command.add_option("--command", command_, "a command line for each host's login shell")
-      .check(must_not_be_empty)
-      .show_default();
+  command_flag_ =
+      command.add_option("--command", command_, "a command line for each host's login shell")
+          .check(must_not_be_empty)
+          .show_default();
+  command.add_flag("--shell", shell_, "join the words after -- with blanks, as ssh does");
   command.add_option("--timeout", timeout_, "end the command after this many seconds")
       .check(must_be_seconds)
       .type_name("SECONDS");
   command.add_flag("-b,--fold", fold_, "show identical outputs once, with their hosts");
   command.add_flag("--yes", yes_, "do not ask before using a recorded run's hosts");
+}
+
+/// The words after `--`.
+void CommandAction::take_program(const std::vector<std::string>& words) {
+  if (words.empty()) {
+    if (shell_) throw UsageError("--shell joins the words after --, and there are none");
+    return;
+  }
+  if (command_flag_->is_given())
+    throw UsageError("--command and the words after -- both say what to run", "give one of them");
+  const bool is_line = shell_ || words.size() == 1;
+  command_ = is_line ? fmt::format("{}", fmt::join(words, " ")) : ssh::quote_all(words);
+  if (command_.empty()) throw UsageError("the command after -- is empty");
 }
 
 Targets CommandAction::targets(Invocation& invocation) const {
@@ -156,6 +175,7 @@ int CommandAction::run_json(Console& console, ssh::Remote& remote) const {
 }
 
 int CommandAction::run(Invocation& invocation) {
+  take_program(invocation.program);
   const Targets chosen = targets(invocation);
   const auto remote = invocation.reach(chosen.hosts, chosen.connect);
   if (invocation.console.json()) return run_json(invocation.console, *remote);

@@ -43,7 +43,7 @@ struct Row {
 constexpr std::array kSubcommands = {
     Row{"config", "push a set-up script to every host and run it there in a screen session",
         make_config},
-    Row{"command", "run a command on all hosts at once", make_command},
+    Row{"command", "run a command on all hosts at once", make_command, TakesProgram::yes},
     Row{"copy", "copy files and folders to all hosts, once and what differs later", make_copy},
     Row{"run", "start a training run, or any program, across machines", make_run,
         TakesProgram::yes},
@@ -153,7 +153,7 @@ int run(Console& console, int argc, char** argv) {
   const CLI::App* chosen = app.get_subcommands().front();
   if (!words.program.empty() && takes_program.at(chosen) == TakesProgram::no) {
     throw UsageError(fmt::format("dtool {} takes no words after --", chosen->get_name()),
-                     "only dtool run does; a command for the hosts is one word: --command 'ls -l'");
+                     "dtool run and dtool command do");
   }
   return run_action(console, *actions.at(chosen), std::move(words), argc, argv);
 }

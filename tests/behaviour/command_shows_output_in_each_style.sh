@@ -12,6 +12,16 @@ expect_exit 0 dtool command --runs_on 'h[1-4]' --command 'echo one; echo two'
 expect_equal 8 "$(grep -cE '^h[1-4]: (one|two)$' "$out")"
 expect_equal '' "$(cat "$err")"
 
+# The words after -- arrive as they are; one word is a command line, and --shell makes one of several.
+expect_exit 0 dtool command -w 'h[1-2]' -- uptime -p
+expect_equal 2 "$(grep -cE '^h[12]: up' "$out")"
+expect_exit 0 dtool command -w 'h[1-2]' -x h2 -- printf '%s\n' 'a  b' '$HOME' "it's"
+expect_equal $'h1: a  b\nh1: $HOME\nh1: it\'s' "$(cat "$out")"
+expect_exit 0 dtool command -w h1 -- 'echo one | tr o 0'
+expect_equal 'h1: 0ne' "$(cat "$out")"
+expect_exit 0 dtool command -w h1 --shell -- echo one '|' tr o 0
+expect_equal 'h1: 0ne' "$(cat "$out")"
+
 # Identical outputs once, whatever order the hosts answered in.
 expect_exit 0 dtool command --fold --runs_on 'h[1-4]' --command 'case $(hostname) in *-3) echo other ;; *) echo same ;; esac'
 expect_equal $'--------------------\nh[1-2,4] (3)\n--------------------\nsame\n--------------------\nh3\n--------------------\nother' "$(cat "$out")"

@@ -102,8 +102,7 @@ refused 'does not expect the word h9' command --runs_on "$host" h9 --command upt
 expect_error 'hint: .*hosts are joined by commas'
 refused 'does not expect the word train.py' run --runs_on "$host" python3 train.py
 expect_error 'hint: .*after --: dtool run -- python3 train.py;'
-refused 'takes no words after --' command --runs_on "$host" -- uptime
-expect_error "hint: .*--command"
+refused 'both say what to run' command --runs_on "$host" --command uptime -- uptime
 refused 'takes no words after --' trust --runs_on "$host" -- uptime
 refused '^dtool: no hosts were named$' trust
 

@@ -85,7 +85,7 @@ struct CommandTest : testing::Test {
     cli::Console console;
     console.configure({.json = is_json});
     cli::SettingsFiles settings({}, {});
-    cli::Invocation invocation{console, settings, {"dtool"}, {}};
+    cli::Invocation invocation{console, settings, {"dtool"}, program};
     invocation.reach = [this](std::vector<ssh::Host> hosts, const ssh::ConnectOptions& connect) {
       FakeRemote& reached = fleets.emplace_back(std::move(hosts));
       connected.push_back(connect);
@@ -133,6 +133,7 @@ struct CommandTest : testing::Test {
   std::string out;                             ///< of the last run(), on standard output
   std::string said;                            ///< and on standard error
   std::string typed;                           ///< on a terminal; empty: there is none
+  std::vector<std::string> program;            ///< the words after `--`
   bool is_json = false;
 };
 
