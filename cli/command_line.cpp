@@ -50,67 +50,114 @@ std::vector<std::string> subcommands_of(const CLI::App& app) {
   return names;
 }
 
-/// A word of another program, and the hint at what has its part here.
-struct OthersWord {
-  std::string_view word;
+/// Words of other programs, and the hint at what has their part here.
+struct OthersWords {
+  std::string_view words;
   std::string_view ours;  ///< the hint is for commands that have this flag
   std::string_view hint;
 };
 
-constexpr std::string_view kHostsDecide = "the hosts decide how many machines there are: --runs_on";
-constexpr std::string_view kOrderDecides =
-    "dtool gives each machine its number, in the order of --runs_on";
-constexpr std::string_view kProcesses = "--nproc_per_node says how many processes each machine has";
-constexpr std::string_view kHosts = "hosts go after --runs_on, or with a file after --hostfile";
+bool has_word(std::string_view words, const std::string& word) {
+  return fmt::format(" {} ", words).find(" " + word + " ") != std::string::npos;
+}
 
-constexpr std::string_view kVariables = "variables go after --export: --export VAR=VALUE";
-constexpr std::string_view kGoesOn = "a run goes on by itself; --follow shows it until its end";
-constexpr std::string_view kTag = "--extra_tag TEXT becomes a part of the run's id";
-
-/// Flags of torchrun, mpirun, Slurm, Docker, ssh and tail.
-constexpr OthersWord kOthersFlags[] = {
-    {"--nnodes", "--runs_on", kHostsDecide},
-    {"--nodes", "--runs_on", kHostsDecide},
-    {"-N", "--runs_on", kHostsDecide},
-    {"--num_nodes", "--runs_on", kHostsDecide},
-    {"--num_machines", "--runs_on", kHostsDecide},
-    {"--node_rank", "--runs_on", kOrderDecides},
-    {"--machine_rank", "--runs_on", kOrderDecides},
+/// Flags of torchrun, mpirun, Slurm, Docker, kubectl, gh, pdsh, ssh and tail. The first row counts
+/// whose flag the command has.
+constexpr OthersWords kOthersFlags[] = {
+    {"--nnodes --nodes -N --num_nodes --num_machines --replicas", "--runs_on",
+     "the hosts decide how many machines there are: --runs_on"},
+    {"--node_rank --machine_rank", "--runs_on",
+     "dtool gives each machine its number, in the order of --runs_on"},
     {"--master_addr", "--runs_on",
      "rank 0 is on the first host; --distributed_ip_and_port chooses its address"},
     {"--master_port", "--runs_on",
      "dtool takes a free port; --distributed_ip_and_port chooses one"},
-    {"--ntasks", "--nproc_per_node", kProcesses},
-    {"--ntasks_per_node", "--nproc_per_node", kProcesses},
-    {"--num_processes", "--nproc_per_node", kProcesses},
-    {"--host", "--runs_on", kHosts},
-    {"--nodelist", "--runs_on", kHosts},
-    {"--env", "--export", kVariables},
-    {"-e", "--export", kVariables},
-    {"-d", "--follow", kGoesOn},
-    {"--detach", "--follow", kGoesOn},
-    {"--name", "--extra_tag", kTag},
-    {"--job_name", "--extra_tag", kTag},
-    {"-J", "--extra_tag", kTag},
+    {"--rdzv_endpoint --rdzv_backend --rdzv_id", "--distributed_ip_and_port",
+     "the machines find rank 0 by themselves; --distributed_ip_and_port chooses where it listens"},
+    {"--standalone", "--runs_on", "a run without --runs_on is on this machine"},
+    {"-m --module", "--torchrun", "a module goes after --: -- python3 -m NAME"},
+    {"--ntasks --ntasks_per_node --num_processes -ppn --map_by", "--nproc_per_node",
+     "--nproc_per_node says how many processes each machine has"},
+    {"--host --nodelist", "--runs_on", "hosts go after --runs_on, or with a file after --hostfile"},
+    {"-g", "--runs_on", "a group stands among the hosts: --runs_on @GROUP"},
+    {"--machinefile", "--hostfile", "did you mean --hostfile?"},
+    {"--mca", "--mpirun_arg", "mpirun's own flags go after --mpirun_arg"},
+    {"--env -e", "--export", "variables go after --export: --export VAR=VALUE"},
+    {"-d --detach", "--follow", "a run goes on by itself; --follow shows it until its end"},
+    {"--name --job_name -J", "--extra_tag", "--extra_tag TEXT becomes a part of the run's id"},
+    {"--array", "--seeds", "--seeds LIST starts a run for each seed"},
+    {"-p", "--partition", "did you mean --partition?"},
+    {"-t", "--time", "did you mean --time?"},
+    {"-c", "--cpus_per_task", "did you mean --cpus_per_task?"},
+    {"-A", "--account", "did you mean --account?"},
+    {"--wdir --chdir --workdir -D", "--code_path",
+     "--code_path says where the code goes on the hosts"},
+    {"--output --log_dir -o", "--output_dir",
+     "outputs and logs go below --output_dir; dtool logs shows logs"},
+    {"--image --rm -it", "--container", "did you mean --container IMAGE?"},
+    {"--volume --mount -v", "--bind", "did you mean --bind?"},
     {"-i", "--ssh_cmd", "a key goes into ssh's command line: --ssh_cmd 'ssh -i KEY'"},
-    {"--force", "--grace", "--grace 0 kills at once"},
+    {"--user -l", "--runs_on", "a user stands before the host: --runs_on USER@HOST"},
+    {"--port -p", "--runs_on", "a port stands after the host: --runs_on HOST:PORT"},
+    {"--force -f", "--grace", "--grace 0 kills at once"},
+    {"--signal", "--grace", "--grace says how long a program has between TERM and KILL"},
+    {"--follow -f -w", "--watch", "did you mean --watch?"},
+    {"-c", "--machine", "did you mean --machine?"},
+    {"--lines --limit -L", "--tail", "did you mean --tail?"},
+    {"-a --all", "--state", "dtool list shows all runs"},
+    {"--fanout --forks", "--width", "did you mean --width?"},
+    {"-y", "--yes", "did you mean --yes?"},
+    {"-q", "--quiet", "did you mean --quiet?"},
+    {"-o --output", "--json", "did you mean --json?"},
+    {"--jq", "--json", "jq reads what --json prints"},
+    {"--log", "--json", "dtool logs shows the logs"},
+    {"--log_failed", "--json", "dtool logs --first_failure shows the lines before a failure"},
 };
 
 /// Commands of other programs, by dtool's own.
 constexpr std::pair<std::string_view, std::string_view> kOthersCommands[] = {
-    {"ls", "list"},      {"ps", "status"},         {"stop", "kill"},    {"cancel", "kill"},
-    {"start", "run"},    {"train", "run"},         {"launch", "run"},   {"mpirun", "run"},
-    {"torchrun", "run"}, {"srun", "run"},          {"sbatch", "run"},   {"exec", "command"},
-    {"ssh", "command"},  {"scp", "copy"},          {"rsync", "copy"},   {"resume", "run --resume"},
-    {"setup", "config"}, {"version", "--version"}, {"-v", "--version"},
+    {"ls sacct history", "list"},
+    {"queue squeue", "list --state"},
+    {"ps qstat get", "status"},
+    {"top watch", "status --watch"},
+    {"describe inspect view", "show"},
+    {"compare", "diff"},
+    {"tail", "logs"},
+    {"stop cancel scancel qdel", "kill"},
+    {"rm delete", "kill --delete"},
+    {"start train launch submit apply mpirun mpiexec torchrun deepspeed accelerate srun sbatch "
+     "salloc qsub docker kubectl gh",
+     "run"},
+    {"resume", "run --resume"},
+    {"restart retry repeat", "rerun"},
+    {"exec pdsh clush", "command --runs_on HOSTS -- PROGRAM"},
+    {"ssh", "command --runs_on HOST -- PROGRAM, or attach for the terminal of a run"},
+    {"shell screen", "attach"},
+    {"cp scp rsync push upload", "copy"},
+    {"pull download", "fetch"},
+    {"doctor ping sinfo", "check"},
+    {"login", "trust"},
+    {"setup init", "config"},
+    {"-v", "--version"},
 };
+
+/// The hint at a flag of another program; empty if it is none that has its part in the command.
+std::string others_hint(const CLI::App& command, const std::string& flag) {
+  const auto other = std::ranges::find_if(kOthersFlags, [&](const OthersWords& each) {
+    return has_word(each.words, flag) &&
+           command.get_option_no_throw(std::string(each.ours)) != nullptr;
+  });
+  return other == std::end(kOthersFlags) ? "" : std::string(other->hint);
+}
 
 UsageError unknown_word(const CLI::App& app, const std::string& word,
                         const std::vector<std::string>& known, const std::string& kind) {
   std::optional<std::string> meant = killfiles::nearest(word, known);
-  const auto others =
-      std::ranges::find(kOthersCommands, word, [](const auto& pair) { return pair.first; });
-  if (app.get_parent() == nullptr && others != std::end(kOthersCommands)) meant = others->second;
+  const auto others = std::ranges::find_if(
+      kOthersCommands, [&](const auto& row) { return has_word(row.first, word); });
+  if (app.get_parent() == nullptr && others != std::end(kOthersCommands))
+    return UsageError(fmt::format("{} is not a {} of {}", word, kind, name_in_full(app)),
+                      fmt::format("did you mean {}?", others->second));
   const auto is_longer = [&word](const std::string& each) { return each.starts_with(word); };
   if (!meant && std::ranges::count_if(known, is_longer) == 1)
     meant = *std::ranges::find_if(known, is_longer);
@@ -189,15 +236,12 @@ UsageError unexpected(const CLI::App& app, const std::vector<std::string>& words
     return UsageError(fmt::format("{} stands before the command", name),
                       fmt::format("flags follow it: {} {}", name_in_full(chosen), name));
   }
-  const auto other = std::ranges::find_if(kOthersFlags, [&](const OthersWord& each) {
-    return each.word == name && chosen.get_option_no_throw(std::string(each.ours)) != nullptr;
-  });
-  if (other != std::end(kOthersFlags))
-    return UsageError(fmt::format("{} is not a flag of {}", name, name_in_full(chosen)),
-                      std::string(other->hint));
+  if (const std::string hint = others_hint(chosen, name); !hint.empty())
+    return UsageError(fmt::format("{} is not a flag of {}", name, name_in_full(chosen)), hint);
   return unknown_word(app, name, flags_of(app), "flag");
 }
 
+constexpr std::string_view kHint = "\nhint: ";
 constexpr std::size_t kHelpColumns = 80;
 constexpr std::size_t kDescriptions = 30;  ///< the column in which they begin
 
@@ -209,7 +253,11 @@ std::size_t indent_of_help(std::string_view line) {
 void refuse_single_dash(const CLI::App& command, const std::string& word) {
   if (word.size() < 3 || word[0] != '-' || word[1] == '-') return;
   const std::string meant = with_known_spelling("-" + word.substr(0, word.find('=')));
-  if (command.get_option_no_throw(meant) == nullptr) return;
+  if (command.get_option_no_throw(meant) == nullptr) {
+    if (const auto hint = others_hint(command, word); !hint.empty())
+      throw UsageError(fmt::format("{} is not a flag of {}", word, name_in_full(command)), hint);
+    return;
+  }
   throw UsageError(fmt::format("{} is not a flag of {}", word, name_in_full(command)),
                    fmt::format("did you mean {}?", meant));
 }
@@ -324,6 +372,7 @@ Words read_words(const CLI::App& app, int argc, char** argv) {
       std::find_if(argv + 1, end, [](const char* word) { return std::strcmp(word, "--") == 0; });
   std::vector<std::string> own(argv + 1, dashes);
   if (dashes != end) words.program.assign(dashes + 1, end);
+  if (own == std::vector<std::string>{"version"}) own.front() = "--version";
   if (!own.empty() && own.front() == "help") {
     own.erase(own.begin());
     own.emplace_back("--help");
@@ -358,6 +407,12 @@ UsageError explain(const CLI::App& app, const CLI::ParseError& error,
   if (const auto words = chosen.remaining(); !words.empty())
     return unexpected(chosen, words, takes_program);
   std::string sentence = error.what();
+  std::string meant;  // as Option::one_of tells it
+  if (const std::size_t at = sentence.rfind(kHint);
+      at != sentence.npos && sentence.ends_with('?')) {
+    meant = sentence.substr(at + kHint.size()) + " ";
+    sentence.resize(at);
+  }
   std::ranges::replace(sentence, '\n', ' ');
   if (const std::size_t at = sentence.find(": 1 required "); at != sentence.npos) {
     sentence = fmt::format("{} wants a value", sentence.substr(0, at));
@@ -370,7 +425,7 @@ UsageError explain(const CLI::App& app, const CLI::ParseError& error,
     sentence.front() =
         static_cast<char>(std::tolower(static_cast<unsigned char>(sentence.front())));
   const std::string help =
-      fmt::format("{} --help lists all flags and their values", name_in_full(chosen));
+      fmt::format("{}{} --help lists all flags and their values", meant, name_in_full(chosen));
   const bool is_run = sentence.starts_with("RUN ") || sentence.starts_with("--resume wants");
   return UsageError(sentence, is_run ? "dtool list shows the runs, and last is the newest" : help);
 }

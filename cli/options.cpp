@@ -13,6 +13,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "killfiles/nearest.h"
 #include "ssh/machine/files.h"
 #include "ssh/number.h"
 
@@ -48,7 +49,9 @@ Option Option::check(const Check& check) const {
 Option Option::one_of(const std::vector<std::string>& words) const {
   const auto check = [words](const std::string& text) {
     if (std::ranges::find(words, text) != words.end()) return std::string();
-    return fmt::format("'{}' is not one of {}", text, fmt::join(words, ", "));
+    const auto meant = killfiles::nearest(text, words);
+    return fmt::format("'{}' is not one of {}{}", text, fmt::join(words, ", "),
+                       meant ? fmt::format("\nhint: did you mean {}?", *meant) : "");
   };
   // Completion reads the words from the description.
   option_->check(CLI::Validator(check, fmt::format("{{{}}}", fmt::join(words, ","))));

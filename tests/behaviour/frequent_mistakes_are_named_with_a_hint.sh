@@ -40,7 +40,19 @@ train | 2 | train is not a command | did you mean run?
 mpirun -np 2 x | 2 | mpirun is not a command | did you mean run?
 srun -N 2 x | 2 | srun is not a command | did you mean run?
 torchrun train.py | 2 | torchrun is not a command | did you mean run?
-version | 2 | version is not a command | did you mean --version?
+exec h1 ls | 2 | exec is not a command of dtool | did you mean command --runs_on HOSTS -- PROGRAM?
+ssh h1 | 2 | ssh is not a command of dtool | or attach
+cp a b | 2 | cp is not a command of dtool | did you mean copy?
+top | 2 | top is not a command of dtool | did you mean status --watch?
+rm a | 2 | rm is not a command of dtool | did you mean kill --delete?
+queue | 2 | queue is not a command of dtool | did you mean list --state?
+cancel a | 2 | cancel is not a command of dtool | did you mean kill?
+rerun a -ppn 2 | 2 | -ppn is not a flag of dtool rerun | --nproc_per_node
+run --rdzv_backend c10d -- true | 2 | --rdzv_backend is not a flag | --distributed_ip_and_port
+run --volume /data -- true | 2 | --volume is not a flag of dtool run | did you mean --bind?
+command -p 2222 | 2 | -p is not a flag of dtool command | --runs_on HOST:PORT
+status -o json | 2 | -o is not a flag of dtool status | did you mean --json?
+show --log-failed | 2 | --log_failed is not a flag of dtool show | dtool logs --first_failure
 -v | 2 | -v is not a flag of dtool | did you mean --version?
 log | 2 | log is not a command | did you mean logs?
 --verbose | 2 | --verbose is not a flag of dtool | dtool --help lists all
@@ -92,7 +104,7 @@ run digits --distributed_ip_and_port 29500 | 2 | wants IP:PORT or auto, not 2950
 run digits --distributed_ip_and_port auto:70000 | 2 | not auto:70000 | from 1 to 65535
 run digits --seed one | 2 | --seed: 'one' is not a whole number | dtool run --help
 run digits --max_restarts yes | 2 | --max_restarts: 'yes' is not a whole number | dtool run --help
-run digits --launcher slrum | 2 | 'slrum' is not one of ssh, slurm, gridengine, mpi | dtool run --help
+run digits --launcher slrum | 2 | 'slrum' is not one of ssh, slurm, gridengine, mpi | did you mean slurm? dtool run --help
 run digits --env_activate_path /no/such | 2 | there is no file /no/such | dtool config runs a script
 run digits --resume nothing | 2 | digits was named, too | leave it out
 

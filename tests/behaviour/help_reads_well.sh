@@ -12,6 +12,8 @@ for words in '' help -h; do
   expect_exit 0 dtool $words
   expect_equal "$(cat "$work/help")" "$(cat "$out")"
 done
+expect_exit 0 dtool version
+expect_output '^dtool [0-9]+\.[0-9]+\.[0-9]+$'
 expect_exit 0 dtool -V
 expect_output '^dtool [0-9]+\.[0-9]+\.[0-9]+$'
 expect_exit 0 dtool --version

@@ -40,6 +40,21 @@ TEST(CommandLine, AValueThatCannotBeIsNamedWithWhatCouldBe) {
   EXPECT_EQ(said_of("--color", "blue"), "--color: 'blue' is not one of auto, always");
 }
 
+TEST(CommandLine, AValueWithAWrongLetterGetsTheNearestOne) {
+  CLI::App app("", "dtool");
+  Options command(app);
+  std::string launcher;
+  command.add_option("--launcher", launcher, "").one_of({"ssh", "slurm"});
+  try {
+    app.parse(std::vector<std::string>{"slrum", "--launcher"});
+    FAIL();
+  } catch (const CLI::ParseError& error) {
+    EXPECT_STREQ(explain(app, error, {}).what(),
+                 "--launcher: 'slrum' is not one of ssh, slurm\nhint: did you mean slurm? dtool "
+                 "--help lists all flags and their values");
+  }
+}
+
 TEST(CommandLine, AValueMayBeLong) {
   const std::string many(200'000, 'x');
   EXPECT_EQ(said_of("--machine", many),
