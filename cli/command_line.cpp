@@ -249,17 +249,23 @@ std::size_t indent_of_help(std::string_view line) {
   return line.starts_with("  ") ? kDescriptions : 0;
 }
 
-/// mpirun writes long flags with one dash, where CLI11 would read letters: `-hostfile` as `-h`.
+/// mpirun writes long flags with one dash, where CLI11 would read letters: `-hostfile` as `-h`, and
+/// `-wait` as the host `ait`. A letter takes only a number that is attached to it.
 void refuse_single_dash(const CLI::App& command, const std::string& word) {
   if (word.size() < 3 || word[0] != '-' || word[1] == '-') return;
   const std::string meant = with_known_spelling("-" + word.substr(0, word.find('=')));
-  if (command.get_option_no_throw(meant) == nullptr) {
-    if (const auto hint = others_hint(command, word); !hint.empty())
-      throw UsageError(fmt::format("{} is not a flag of {}", word, name_in_full(command)), hint);
-    return;
-  }
-  throw UsageError(fmt::format("{} is not a flag of {}", word, name_in_full(command)),
-                   fmt::format("did you mean {}?", meant));
+  std::string hint = command.get_option_no_throw(meant) != nullptr
+                         ? fmt::format("did you mean {}?", meant)
+                         : others_hint(command, word);
+  if (hint.empty()) hint = others_hint(command, meant);
+  const std::string letter = word.substr(0, 2);
+  const CLI::Option* flag = command.get_option_no_throw(letter);
+  const bool is_number = word.find_first_not_of("0123456789", 2) == word.npos;
+  const bool takes_number = flag != nullptr && flag->get_items_expected_max() > 0 && is_number;
+  if (hint.empty() && flag != nullptr && !takes_number)
+    hint = fmt::format("a flag of one letter stands alone: {} {}", letter, word.substr(2));
+  if (!hint.empty())
+    throw UsageError(fmt::format("{} is not a flag of {}", word, name_in_full(command)), hint);
 }
 
 /// An empty shell variable leaves its flag without a value, and the next flag would become that.
@@ -396,6 +402,8 @@ Words read_words(const CLI::App& app, int argc, char** argv) {
       if (option != nullptr && option->get_items_expected_min() > 0) waiting = option;
     }
   }
+  if (dashes != end && words.program.empty() && reader->get_name() == "command")
+    throw UsageError("nothing stands after --", "is a shell variable empty?");
   return words;
 }
 

@@ -260,20 +260,25 @@ namespace {
 /// A name without a user and a port stands for the host with any.
 void leave_out(const ssh::Host& host, Targets& targets) {
   const bool is_name = host.user.empty() && host.port == 0;
-  std::vector<std::string> names;
-  bool is_found = false;
-  for (std::size_t i = targets.hosts.size(); i-- > 0;) {
-    names.insert(names.begin(), ssh::to_string(targets.hosts[i]));
-    if (is_name ? targets.hosts[i].name != host.name : targets.hosts[i] != host) continue;
-    targets.hosts.erase(targets.hosts.begin() + static_cast<std::ptrdiff_t>(i));
-    targets.slots.erase(targets.slots.begin() + static_cast<std::ptrdiff_t>(i));
-    is_found = true;
+  std::vector<ssh::Host> hosts;
+  std::vector<std::optional<int>> slots;
+  for (std::size_t i = 0; i < targets.hosts.size(); ++i) {
+    if (is_name ? targets.hosts[i].name == host.name : targets.hosts[i] == host) continue;
+    hosts.push_back(targets.hosts[i]);
+    slots.push_back(targets.slots[i]);
   }
-  if (is_found) return;
-  const auto meant = killfiles::nearest(ssh::to_string(host), names);
-  throw std::invalid_argument(fmt::format(
-      "--exclude_hosts: {} is not among the hosts\nhint: {}", ssh::to_string(host),
-      meant ? fmt::format("did you mean {}?", *meant) : "they are " + fold_hosts(targets.hosts)));
+  if (hosts.size() == targets.hosts.size()) {
+    std::vector<std::string> names;
+    for (const ssh::Host& each : hosts) names.push_back(ssh::to_string(each));
+    const auto meant = killfiles::nearest(ssh::to_string(host), names);
+    throw std::invalid_argument(fmt::format("--exclude_hosts: {} is not among the hosts\nhint: {}",
+                                            ssh::to_string(host),
+                                            meant ? fmt::format("did you mean {}?", *meant)
+                                            : names.empty() ? "all of them are left out already"
+                                                            : "they are " + fold_hosts(hosts)));
+  }
+  targets.hosts = std::move(hosts);
+  targets.slots = std::move(slots);
 }
 
 std::optional<Targets> named_targets(const HostOptions& options, const Settings& settings) {

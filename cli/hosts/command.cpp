@@ -99,7 +99,8 @@ void CommandAction::take_program(const std::vector<std::string>& words) {
     throw UsageError("--command and the words after -- both say what to run", "give one of them");
   const bool is_line = shell_ || words.size() == 1;
   command_ = is_line ? fmt::format("{}", fmt::join(words, " ")) : ssh::quote_all(words);
-  if (command_.empty()) throw UsageError("the command after -- is empty");
+  if (command_.find_first_not_of(' ') == command_.npos)
+    throw UsageError("the command after -- is empty");
 }
 
 Targets CommandAction::targets(Invocation& invocation) const {

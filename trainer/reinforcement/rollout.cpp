@@ -5,8 +5,8 @@
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 
-#include <cassert>
 #include <span>
+#include <stdexcept>
 
 namespace dtool::trainer {
 
@@ -45,7 +45,6 @@ Collector::Collector(Environments& samplers, int threads, const Policy& policy, 
                      std::int64_t first_sampler, const CudaGraphSetting& graph,
                      GraphedStep::GiveUp note)
     : samplers_(samplers),
-      stepping_(samplers, threads),
       parts_(parts_of(samplers.count(), threads)),
       policy_(policy),
       seed_(seed),
@@ -53,8 +52,10 @@ Collector::Collector(Environments& samplers, int threads, const Policy& policy, 
       memory_(at::zeros({samplers.count(), policy.memory_size()}, policy.device())),
       keep_(at::zeros({samplers.count()})),
       answers_(at::zeros({samplers.count(), policy.spec().actions + 1}, policy.device())),
-      ended_(static_cast<std::size_t>(samplers.count())) {
-  assert(samplers.spec() == policy.spec());
+      ended_(static_cast<std::size_t>(samplers.count())),
+      stepping_(samplers, threads) {
+  if (samplers.spec() != policy.spec())
+    throw std::logic_error("the policy is made for other environments");
   for (const Part& part : parts_) {
     const auto work = [this, part](const std::vector<at::Tensor>& inputs) {
       answers_.slice(0, part.begin, part.end).copy_(look(part, inputs[0], inputs[1]));

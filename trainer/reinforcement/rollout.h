@@ -68,7 +68,6 @@ class Collector {
   void finish_step();
 
   Environments& samplers_;
-  SteppingThreads stepping_;
   std::vector<Part> parts_;  ///< stepped one after the other
   const Policy& policy_;
   std::uint64_t seed_;
@@ -80,6 +79,7 @@ class Collector {
   std::vector<std::uint8_t> ended_;
   Part stepped_;                   ///< part whose step is running
   float* stepped_keep_ = nullptr;  ///< [N], of the observations after that step
+  SteppingThreads stepping_;       ///< the last: it ends before what its threads write into
 };
 
 }  // namespace dtool::trainer

@@ -53,7 +53,8 @@ if [ -n "$trainer" ]; then
   words=("${inside[@]}" "$trainer" "$state/experiment.toml" --seed "$seed" --output_dir "$output")
   if ((attempt > 0)); then words+=(--checkpoint auto); elif [ "$is_resumed" = yes ]; then words+=(--checkpoint latest); fi
 fi
-[ -z "$nice" ] || renice "$nice" -p $$ > /dev/null  # all that it becomes and starts has it
+# All that it becomes and starts has it. Only root may go back from a higher niceness.
+[ -z "$nice" ] || renice "$nice" -p $$ > /dev/null || echo "dtool: the niceness stays $(nice), and --nice asked for $nice" >&2
 # The record of the run names its Python and its packages. They are listed beside the program, once, on machine 0. Modules of
 # the code folder take no part.
 list_packages() {

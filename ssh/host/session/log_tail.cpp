@@ -13,6 +13,7 @@
 #include "ssh/host/explaining_line.h"
 #include "ssh/host/files.h"
 #include "ssh/host/rank_log.h"
+#include "ssh/wire/run.h"
 #include "ssh/wire/words.h"
 
 namespace dtool::host {

@@ -7,6 +7,7 @@
 #include "ssh/host/earlier_failure.h"
 #include "ssh/host/session/job.h"
 #include "ssh/host/session/last_words.h"
+#include "ssh/wire/run.h"
 #include "ssh/wire/words.h"
 
 namespace dtool::host {

@@ -77,7 +77,7 @@ std::string said_of_run(std::vector<std::string> words) {
   CLI::App* run = app.add_subcommand("run", "");
   Options command(*run);
   std::string hosts, file, np, nodes;
-  command.add_option("--runs_on", hosts, "");
+  command.add_option("-w,--runs_on", hosts, "");
   command.add_option("--hostfile", file, "");
   command.add_option("--np", np, "");
   command.add_option("--nodes", nodes, "");
@@ -125,6 +125,9 @@ TEST(CommandLine, ShortFlagsMeanTheLongOnes) {
 TEST(CommandLine, FlagsAsOtherLaunchersHaveThemGetTheirOwnHint) {
   EXPECT_EQ(said_of_run({"-hostfile", "f"}),
             "-hostfile is not a flag of dtool run\nhint: did you mean --hostfile?");
+  EXPECT_EQ(said_of_run({"-wait"}),
+            "-wait is not a flag of dtool run\nhint: a flag of one letter stands alone: -w ait");
+  EXPECT_EQ(said_of_run({"-w7"}), "");
   EXPECT_EQ(said_of_run({"-np", "2"}), "-np is not a flag of dtool run\nhint: did you mean --np?");
   EXPECT_EQ(said_of_run({"--nnodes", "2"}),
             "--nnodes is not a flag of dtool run\nhint: the hosts decide how many machines there "
