@@ -35,6 +35,12 @@ struct HostIdentity {
   bool operator==(const HostIdentity&) const = default;
 
   bool is_known() const { return !boot_id.empty(); }
+
+  /// With the names that a record has.
+  void fields(auto visit) {
+    visit(cell({"name"}, name), cell({"machine_id"}, machine_id), cell({"boot_id"}, boot_id),
+          cell({"process_namespace"}, process_namespace), cell({"host_key"}, host_key));
+  }
 };
 
 /// The recorded host compared with the host that is found now.

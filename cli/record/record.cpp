@@ -64,14 +64,6 @@ json json_of(const Value& value) {
   return value;
 }
 
-json json_of(const killfiles::HostIdentity& identity) {
-  return {{"name", identity.name},
-          {"machine_id", identity.machine_id},
-          {"boot_id", identity.boot_id},
-          {"process_namespace", identity.process_namespace},
-          {"host_key", identity.host_key}};
-}
-
 template <HasNames Struct>
 json json_of(const Struct& value) {
   json document;
@@ -101,14 +93,6 @@ void take(const json& from, const char* key, Value& value);
 template <typename Value>
 void take(const json& from, Value& value) {
   from.get_to(value);
-}
-
-void take(const json& from, killfiles::HostIdentity& identity) {
-  take(from, "name", identity.name);
-  take(from, "machine_id", identity.machine_id);
-  take(from, "boot_id", identity.boot_id);
-  take(from, "process_namespace", identity.process_namespace);
-  take(from, "host_key", identity.host_key);
 }
 
 template <HasNames Struct>

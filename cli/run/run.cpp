@@ -169,8 +169,8 @@ int RunAction::run(Invocation& invocation) {
   if (!run_.repeats()) require_program(run_, targets);
   for (const std::string& note : notes_on_words(run_.plan, run_.flags)) console.note(note);
   std::vector<RunData> data = list_data(console, run_.flags.data);
-  note_start(run_.plan, without_values(invocation.command_line));
   if (run_.flags.dry_run) {
+    note_start(run_.plan, without_values(invocation.command_line));
     require_experiment(run_, console);
     RunPlan shown = run_.plan;
     shown.variables = without_values(run_.plan.variables);
