@@ -42,7 +42,17 @@ struct SteppingThreads::Shared {
   std::vector<std::thread> threads;
 
   void work(Environments& environments, int thread);
+  void close();
 };
+
+void SteppingThreads::Shared::close() {
+  {
+    const std::lock_guard lock(mutex);
+    is_closing = true;
+  }
+  has_begun.notify_all();
+  for (std::thread& each : threads) each.join();
+}
 
 void SteppingThreads::Shared::work(Environments& environments, int thread) {
   std::int64_t done = 0;
@@ -65,21 +75,20 @@ void SteppingThreads::Shared::work(Environments& environments, int thread) {
 
 SteppingThreads::SteppingThreads(Environments& environments, int threads)
     : environments_(environments), shared_(std::make_unique<Shared>()) {
-  // No thread looks at the number of threads before all are there.
-  const std::lock_guard lock(shared_->mutex);
-  for (int i = 0; i < threads; ++i) {
-    shared_->threads.emplace_back(&Shared::work, shared_.get(), std::ref(environments), i);
+  try {
+    // No thread looks at the number of threads before all are there.
+    const std::lock_guard lock(shared_->mutex);
+    for (int i = 0; i < threads; ++i)
+      shared_->threads.emplace_back(&Shared::work, shared_.get(), std::ref(environments), i);
+  } catch (...) {  // the system has no more threads
+    shared_->close();
+    throw;
   }
 }
 
 SteppingThreads::~SteppingThreads() {
   wait();
-  {
-    const std::lock_guard lock(shared_->mutex);
-    shared_->is_closing = true;
-  }
-  shared_->has_begun.notify_all();
-  for (std::thread& each : shared_->threads) each.join();
+  shared_->close();
 }
 
 void SteppingThreads::begin(int begin, int end, const StepArrays& arrays) {

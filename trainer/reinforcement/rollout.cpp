@@ -56,6 +56,8 @@ Collector::Collector(Environments& samplers, int threads, const Policy& policy, 
       stepping_(samplers, threads) {
   if (samplers.spec() != policy.spec())
     throw std::logic_error("the policy is made for other environments");
+  if (samplers.spec().scores.empty())
+    throw std::logic_error("environments without a score: by none could a checkpoint be best");
   for (const Part& part : parts_) {
     const auto work = [this, part](const std::vector<at::Tensor>& inputs) {
       answers_.slice(0, part.begin, part.end).copy_(look(part, inputs[0], inputs[1]));

@@ -6,7 +6,6 @@
 
 #include <cerrno>
 #include <chrono>
-#include <ctime>
 #include <exception>
 #include <optional>
 #include <string>
@@ -64,13 +63,6 @@ bool prepare_aside(const TreeFolder& folder, const std::string& name, const std:
   return true;
 }
 
-/// Its name is no other's, whichever host made it.
-std::string new_name() {
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  return ".~dtool~." + std::to_string(::getpid()) + "." + std::to_string(now.tv_nsec);
-}
-
 /// Puts the change in its place that comes with the question. What cannot be taken so comes in
 /// parcels, which say why they cannot.
 PlaceReply take_guess(TreeFolder& folder, const TreeRequest& request, FrameInput& input) {
@@ -79,7 +71,7 @@ PlaceReply take_guess(TreeFolder& folder, const TreeRequest& request, FrameInput
   folder.remove_leftovers();
   struct Scratch {
     Inside& code;
-    const std::string name = new_name();
+    const std::string name = new_leftover();
     ~Scratch() { code.remove_folder(name); }
   } const scratch{folder.inside()};
   const std::string path = folder.path() + "/" + scratch.name;
@@ -101,8 +93,8 @@ PlaceReply take_guess(TreeFolder& folder, const TreeRequest& request, FrameInput
     if (reply.foreign == 0 && reply.lacks.empty()) {
       reply.removed = static_cast<std::int64_t>(placing.put(request.tree));
       reply.is_whole = true;
-      // The leftovers of an interrupted push.
-      remove_coming(folder.inside(), folder.path() + "/" + kComing);
+      // The leftovers of an interrupted push; another launcher may be sending another tree.
+      remove_idle_coming(folder.inside(), folder.path() + "/" + kComing);
       return reply;
     }
     folder.remove_marks();

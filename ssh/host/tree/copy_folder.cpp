@@ -269,7 +269,8 @@ bool CopyFolder::hold_aside() {
   return false;
 }
 
-/// Whoever held the lock before may have deleted it with the folder.
+/// Whoever held the lock before may have deleted it with the folder, which has another name
+/// meanwhile.
 bool CopyFolder::is_lock_taken() {
   constexpr int kAtOnce = 200;  // milliseconds
   lock_ = lock_file(lock_in(aside_), kAtOnce);
@@ -278,7 +279,7 @@ bool CopyFolder::is_lock_taken() {
   struct stat held {};
   struct stat named {};
   const bool is_there = lock_.is_open() && ::fstat(lock_.get(), &held) == 0 &&
-                        ::lstat(lock_in(aside_).c_str(), &named) == 0;
+                        ::lstat(lock_in(aside_in(path_)).c_str(), &named) == 0;
   if (is_there && held.st_ino == named.st_ino) return ::ftruncate(lock_.get(), 0) == 0;
   lock_ = Descriptor();
   return false;
@@ -366,8 +367,10 @@ void remove_idle_coming(Inside& code, const std::string& path) {
   if (lock.is_open() || !exists(aside)) remove_coming(code, path);
 }
 
+/// As a whole: whoever waits for the lock in it makes a new one.
 void remove_coming(Inside& code, const std::string& path) {
-  code.remove_folder(path.substr(path.rfind('/') + 1));
+  const std::string gone = new_leftover();
+  if (::rename(path.c_str(), (folder_of(path) + "/" + gone).c_str()) == 0) code.remove_folder(gone);
   ::unlink(note_of(path).c_str());
 }
 
@@ -395,7 +398,7 @@ void remove_given_up_copies() {
         // All of it came for a code tree (tree_folder.h).
         if (is_coming(folder)) {
           Inside code(folder_of(folder));
-          remove_coming(code, folder);
+          remove_idle_coming(code, folder);
         }
       }
       // Where the disk is not there, it is tried again.

@@ -12,6 +12,7 @@
 #include <charconv>
 #include <climits>
 #include <cstdlib>
+#include <ctime>
 #include <iterator>
 #include <unordered_set>
 
@@ -345,11 +346,16 @@ void TreeFolder::end_change(const std::string& tree, FileNames names, const File
   whole_ = tree;
 }
 
+std::string new_leftover() {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return std::string(kLeftover) + std::to_string(::getpid()) + "." + std::to_string(now.tv_nsec);
+}
+
 void TreeFolder::remove_leftovers() {
   for (const std::string& name : inside_.list()) {
-    constexpr std::string_view kBegin = ".~dtool~.";
-    if (name.starts_with(kBegin) && name.size() > kBegin.size() && name[kBegin.size()] >= '0' &&
-        name[kBegin.size()] <= '9')
+    if (name.starts_with(kLeftover) && name.size() > kLeftover.size() &&
+        name[kLeftover.size()] >= '0' && name[kLeftover.size()] <= '9')
       inside_.remove_folder(name);
   }
 }

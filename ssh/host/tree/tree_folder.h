@@ -59,6 +59,11 @@ std::string made_for(const std::string& tree);
 /// Throws Refused if what stands there is not a folder of this user alone.
 void require_own(const std::string& path, const struct stat& status);
 
+/// The beginning of the names of folders that are deleted with the next change, if they are left.
+inline constexpr std::string_view kLeftover = ".~dtool~.";
+/// Such a name, which no other process gives, whichever host it runs on.
+std::string new_leftover();
+
 /// The beginning of a file with which a push marks the folder that a host is handling.
 inline constexpr std::string_view kMark = ".~dtool~mark";
 

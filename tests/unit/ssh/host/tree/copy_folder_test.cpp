@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <future>
+#include <memory>
 #include <string>
 
 #include "ssh/host/sha256.h"
@@ -65,6 +67,18 @@ TEST_F(CopyFolderTest, LaunchersThatSendOneTreeTakeTurns) {
   EXPECT_NO_THROW(first.give_way());
   place.copy = "one";
   EXPECT_NO_THROW(CopyFolder{place});
+}
+
+TEST_F(CopyFolderTest, ALockThatGoesAwayWithItsFolderIsNotTaken) {
+  const CopyPlace place{std::string("~/code/") + kComing, "one", 1, 0, "", ""};
+  const fs::path code = scratch_.path() / "code";
+  auto first = std::make_unique<CopyFolder>(place);
+  auto next = std::async(std::launch::async, [&place] { return CopyFolder(place).path(); });
+  ::usleep(300'000);  // it waits for the lock
+  fs::rename(code / kComing, code / "gone");
+  first.reset();
+  EXPECT_EQ(next.get(), code / kComing);
+  EXPECT_TRUE(fs::exists(code / kComing / copy_aside() / "lock"));
 }
 
 TEST_F(CopyFolderTest, ACopyThatAnotherLauncherTookOverEnds) {

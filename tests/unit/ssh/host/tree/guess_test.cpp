@@ -8,13 +8,16 @@
 #include <filesystem>
 #include <functional>
 #include <iterator>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ssh/host/files.h"
 #include "ssh/host/frame_input.h"
 #include "ssh/host/sha256.h"
 #include "ssh/host/tree/answer_tree.h"
+#include "ssh/host/tree/copy_folder.h"
 #include "ssh/host/tree/tree_folder.h"
 #include "ssh/wire/protocol.h"
 #include "ssh/wire/push.h"
@@ -153,6 +156,21 @@ TEST_F(GuessedChangeTest, WhatGoesIsGoneFromTheDiskBeforeItIsForgotten) {
   EXPECT_TRUE(reply.is_whole);
   EXPECT_EQ(reply.removed, 1);
   EXPECT_TRUE(steps.are_flushed_before("/code", "name ", ".manifest.new")) << steps.text();
+}
+
+TEST_F(GuessedChangeTest, WhatAnotherLauncherIsSendingStays) {
+  take(package_of({file("a", "one")}));
+  basis_ = tree_;
+  tree_ = std::string(64, 'c');
+  const fs::path coming = scratch_.path() / "code" / kComing;
+  const CopyPlace place{std::string("~/code/") + kComing, "another", 1, 0, "", ""};
+  for (const bool is_sending : {true, false}) {
+    auto parcels = std::make_unique<CopyFolder>(place);
+    if (!is_sending) parcels.reset();
+    EXPECT_TRUE(take(package_of({file("a", is_sending ? "two" : "three")})).is_whole);
+    EXPECT_EQ(fs::exists(coming), is_sending);
+    std::swap(basis_, tree_);
+  }
 }
 
 TEST_F(GuessedChangeTest, AFileThatIsNamedAsGoneAndComesStays) {
