@@ -59,6 +59,7 @@ std::unique_ptr<Action> make_copy();
 std::unique_ptr<Action> make_disconnect();
 std::unique_ptr<Action> make_install();
 std::unique_ptr<Action> make_fetch();
+std::unique_ptr<Action> make_forward();
 std::unique_ptr<Action> make_kill();
 std::unique_ptr<Action> make_list();
 std::unique_ptr<Action> make_show();

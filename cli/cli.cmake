@@ -62,6 +62,7 @@ add_library(dtool_cli STATIC
   cli/large_texts.cpp
   cli/logs/attach.cpp
   cli/logs/follow.cpp
+  cli/logs/forward.cpp
   cli/logs/log_lines.cpp
   cli/logs/log_output.cpp
   cli/logs/logs.cpp

@@ -168,7 +168,7 @@ UsageError unknown_word(const CLI::App& app, const std::string& word,
 
 /// A hint at the likely meaning of words that are neither flags nor a flag's value.
 std::string hint_at_words(const CLI::App& command, const std::vector<std::string>& words,
-                          TakesProgram takes) {
+                          TakesProgram takes, const std::vector<std::string>& program) {
   const std::string all = fmt::format("{} --help lists all flags", name_in_full(command));
   std::string line = fmt::format("{}", fmt::join(words, " "));
   const CLI::Option* given = command.get_option_no_throw("--command");
@@ -186,7 +186,7 @@ std::string hint_at_words(const CLI::App& command, const std::vector<std::string
     return fmt::format("a program and its words go after --: {} -- {}; {}", name_in_full(command),
                        line, all);
   }
-  if (given != nullptr && given->count() == 0) {
+  if (given != nullptr && given->count() == 0 && program.empty()) {
     const std::size_t blank = line.find(' ');
     const bool may_have_host =
         blank != line.npos && command.get_option_no_throw("--runs_on")->count() == 0;
@@ -217,19 +217,21 @@ std::string hint_at_words(const CLI::App& command, const std::vector<std::string
 /// For words that nothing was waiting for. CLI11 collects all of them; the first flag among them is
 /// the likely mistake, and a word after it its value.
 UsageError unexpected(const CLI::App& app, const std::vector<std::string>& words,
-                      const TakesPrograms& takes_program) {
+                      const TakesPrograms& takes_program, const std::vector<std::string>& program) {
   const std::vector<std::string> subcommands = subcommands_of(app);
   const CLI::App& chosen = chosen_in(app);
   if (!subcommands.empty() && &chosen == &app && !words.front().starts_with('-'))
     return unknown_word(app, words.front(), subcommands, "command");
   const auto flag =
       std::ranges::find_if(words, [](const auto& word) { return word.starts_with('-'); });
-  if (flag == words.end()) {
+  const bool is_line = chosen.get_option_no_throw("--command") != nullptr &&
+                       flag != words.begin() && flag != words.end() && !flag->starts_with("--");
+  if (flag == words.end() || is_line) {
     const auto takes = takes_program.find(&chosen);
     return UsageError(
         fmt::format("{} does not expect the word {}", name_in_full(app), words.front()),
         hint_at_words(chosen, words,
-                      takes == takes_program.end() ? TakesProgram::no : takes->second));
+                      takes == takes_program.end() ? TakesProgram::no : takes->second, program));
   }
   const std::string name = flag->substr(0, flag->find('='));
   if (&chosen != &app && chosen.get_option_no_throw(name) != nullptr) {
@@ -408,12 +410,12 @@ Words read_words(const CLI::App& app, int argc, char** argv) {
 }
 
 UsageError explain(const CLI::App& app, const CLI::ParseError& error,
-                   const TakesPrograms& takes_program) {
+                   const TakesPrograms& takes_program, const std::vector<std::string>& program) {
   const CLI::App& chosen = chosen_in(app);
   if (const auto before = app.remaining(); !before.empty())
-    return unexpected(app, before, takes_program);
+    return unexpected(app, before, takes_program, program);
   if (const auto words = chosen.remaining(); !words.empty())
-    return unexpected(chosen, words, takes_program);
+    return unexpected(chosen, words, takes_program, program);
   std::string sentence = error.what();
   std::string meant;  // as Option::one_of tells it
   if (const std::size_t at = sentence.rfind(kHint);

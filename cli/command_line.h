@@ -39,9 +39,11 @@ enum class TakesProgram { no, yes };
 /// For each command.
 using TakesPrograms = std::map<const CLI::App*, TakesProgram>;
 
-/// What is wrong with the command line, with the nearest known word.
+/// What is wrong with the command line, with the nearest known word. `program`: the words after
+/// `--`.
 UsageError explain(const CLI::App& app, const CLI::ParseError& error,
-                   const TakesPrograms& takes_program);
+                   const TakesPrograms& takes_program,
+                   const std::vector<std::string>& program = {});
 
 /// Help in dtool's form: `--width N`, and the default after the description. It reads
 /// `takes_program` when help is asked for.

@@ -14,8 +14,10 @@ add_library(dtool_ssh STATIC
   ssh/fanout/kept_connections.cpp
   ssh/fanout/links.cpp
   ssh/fanout/local_connection.cpp
+  ssh/fanout/port_forward.cpp
   ssh/fanout/remote_shell.cpp
   ssh/fanout/serving_program.cpp
+  ssh/fanout/single_link.cpp
   ssh/fanout/terminal_link.cpp
   ssh/fanout/terminal_relay.cpp
   ssh/host.cpp

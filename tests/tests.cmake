@@ -548,6 +548,7 @@ if(DTOOL_TESTS)
       fetch_stops_at_its_limits
       fetch_writes_nothing_outside_its_folder
       followed_logs_lose_nothing
+      forward_brings_ports_here
       gridengine_faults_are_told
       gridengine_jobs_go_on
       gridengine_takes_a_run

@@ -51,6 +51,8 @@ constexpr std::array kSubcommands = {
     Row{"status", "show how each machine of a run is doing, and why a run failed", make_status},
     Row{"logs", "show the logs of a run's machines as one, each line with its machine", make_logs},
     Row{"attach", "show the live screen session of one machine in this terminal", make_attach},
+    Row{"forward", "show ports of a run or a host as this machine's own, as TensorBoard's",
+        make_forward},
     Row{"fetch", "copy the outputs of a run here, one folder per machine", make_fetch},
     Row{"plot", "plot curves of loss, learning rate, throughput and accuracy", make_plot},
     Row{"kill", "end every process of a run on every machine, and prove that none is left",
@@ -135,7 +137,7 @@ int run(Console& console, int argc, char** argv) {
   } catch (const CLI::CallForHelp&) {
     const auto chosen = app.get_subcommands();
     if (!app.remaining().empty())
-      throw explain(app, CLI::ExtrasError(app.remaining()), takes_program);
+      throw explain(app, CLI::ExtrasError(app.remaining()), takes_program, words.program);
     console.write(chosen.empty() ? app.help() : chosen.front()->help("dtool"));
     return kAllWell;
   } catch (const CLI::CallForVersion&) {
@@ -143,7 +145,7 @@ int run(Console& console, int argc, char** argv) {
     return kAllWell;
   } catch (const CLI::ParseError& error) {
     console.configure(console_options);
-    throw explain(app, error, takes_program);
+    throw explain(app, error, takes_program, words.program);
   }
   console.configure(console_options);
   if (app.get_subcommands().empty()) {

@@ -8,20 +8,13 @@
 #include <functional>
 #include <utility>
 
-#include "ssh/fanout/links.h"
 #include "ssh/fanout/serving_program.h"
+#include "ssh/fanout/single_link.h"
 #include "ssh/fanout/terminal_relay.h"
 #include "ssh/host_error.h"
 #include "ssh/machine/fd_bytes.h"
-#include "ssh/machine/interrupt_listener.h"
-#include "ssh/machine/interrupts.h"
 #include "ssh/machine/process.h"
-#include "ssh/program/masters.h"
-#include "ssh/program/program_choice.h"
-#include "ssh/session/connection.h"
-#include "ssh/session/connector.h"
 #include "ssh/session/exchange.h"
-#include "ssh/session/ssh_connection.h"
 
 namespace dtool::ssh {
 namespace {
@@ -43,59 +36,29 @@ Size size_of(const Terminal& terminal) {
 class TerminalLink::Work {
  public:
   Work(Host host, const ConnectOptions& options)
-      : host_(std::move(host)),
-        connector_(reactor_, options),
-        program_(options.program),
-        masters_(reactor_, options),
-        endings_(reactor_, [this](Asked) { on_asked(); }),
-        resizings_(reactor_.context(), SIGWINCH) {
-    ::signal(SIGPIPE, SIG_IGN);
+      : link_(std::move(host), options), resizings_(link_.reactor().context(), SIGWINCH) {
     await_resizing();
   }
 
-  ~Work() {
-    endings_.cancel();
-    resizings_.cancel();
-    if (!is_interrupted_) masters_.leave_to_later();
-    reactor_.wind_up();
-  }
-
-  HostResult finish(asio::awaitable<void> task, HostResult& result);
+  SingleLink& link() { return link_; }
   asio::awaitable<void> ask(Command request, HostResult& result);
   asio::awaitable<void> run_in_terminal(std::string line, Terminal terminal, HostResult& result);
 
-  const Host& host() const { return host_; }
-  bool interrupted() const { return is_interrupted_; }
-
  private:
-  void on_asked();
   void await_resizing();
-  asio::awaitable<void> connect();
   asio::awaitable<bool> write_request(const Command& request, int pipe);
   asio::awaitable<void> run_here(std::string line, const Terminal& terminal, HostResult& result);
   asio::awaitable<void> run_there(std::string line, const Terminal& terminal, HostResult& result);
   asio::awaitable<void> run_in(TerminalRelay& relay, std::string line, HostResult& result);
   asio::awaitable<void> start(ssh_channel channel, std::string line, Terminal terminal);
 
-  Reactor reactor_;
-  Host host_;
-  Connector connector_;
-  Program program_;
-  Masters masters_;
-  bool has_master_ = false;  ///< the connection is over `ssh`
-  Interrupts endings_;
+  SingleLink link_;
+  Reactor& reactor_ = link_.reactor();
   asio::signal_set resizings_;
-  bool is_interrupted_ = false;
-  Session* session_ = nullptr;  ///< the connection's
-  std::unique_ptr<Connection> connection_;
-  ssh_channel channel_ = nullptr;   ///< the channel while it has the terminal
-  TerminalRelay* relay_ = nullptr;  ///< the relay while a command has the terminal
+  Connection* connection_ = nullptr;  ///< the latest
+  ssh_channel channel_ = nullptr;     ///< the channel while it has the terminal
+  TerminalRelay* relay_ = nullptr;    ///< the relay while a command has the terminal
 };
-
-void TerminalLink::Work::on_asked() {
-  is_interrupted_ = true;
-  reactor_.abandon();
-}
 
 void TerminalLink::Work::await_resizing() {
   resizings_.async_wait([this](boost::system::error_code error, int) {
@@ -104,53 +67,10 @@ void TerminalLink::Work::await_resizing() {
     if (channel_ != nullptr) {
       const Size size = size_of(relay_->inner());
       ssh_channel_change_pty_size(channel_, size.columns, size.rows);  // expects no answer
-      session_->wake();                                                // it may not be all sent
+      link_.session()->wake();                                         // it may not be all sent
     }
     await_resizing();
   });
-}
-
-HostResult TerminalLink::Work::finish(asio::awaitable<void> task, HostResult& result) {
-  result.host = host_;
-  const auto begin = Clock::now();
-  std::exception_ptr failure;
-  asio::co_spawn(reactor_.context(), std::move(task), [this, &failure](std::exception_ptr error) {
-    failure = error;
-    reactor_.context().stop();
-  });
-  reactor_.context().restart();
-  reactor_.context().run();
-  try {
-    if (failure) std::rethrow_exception(failure);
-  } catch (const HostError& error) {
-    result.failure = error.failure();
-    result.error = error.what();
-    result.hint = error.hint();
-  }
-  result.elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begin);
-  return std::move(result);
-}
-
-asio::awaitable<void> TerminalLink::Work::connect() {
-  if (connection_ != nullptr && connection_->is_usable()) co_return;
-  if (host_.is_local) {
-    connection_ = make_local_connection(reactor_);
-    co_return;
-  }
-  Endpoint endpoint;
-  if (program_ != Program::ssh) endpoint = resolve_way(connector_.config(), host_);
-  if (program_ == Program::libssh && !endpoint.needs_program.empty()) throw needs_program(endpoint);
-  has_master_ = program_ == Program::ssh || !endpoint.needs_program.empty() ||
-                (program_ == Program::automatic &&
-                 (may_have_master(endpoint) ||
-                  find_authority(connector_.config(), connector_.known_hosts(), endpoint)));
-  if (has_master_) {
-    connection_ = co_await connect_over_program(connector_, masters_, host_, endpoint);
-  } else {
-    std::unique_ptr<Session> session = co_await connector_.log_in(host_);
-    session_ = session.get();
-    connection_ = std::make_unique<SshConnection>(reactor_, std::move(session));
-  }
 }
 
 asio::awaitable<bool> TerminalLink::Work::write_request(const Command& request, int pipe) {
@@ -159,7 +79,7 @@ asio::awaitable<bool> TerminalLink::Work::write_request(const Command& request, 
 }
 
 asio::awaitable<void> TerminalLink::Work::ask(Command request, HostResult& result) {
-  co_await connect();
+  connection_ = co_await link_.connect();
   HostRequests requests;
   requests.write = [this, &request](int pipe) { return write_request(request, pipe); };
   requests.on_output = [&result](Stream stream, std::string_view bytes) {
@@ -187,13 +107,13 @@ asio::awaitable<void> TerminalLink::Work::start(ssh_channel channel, std::string
                                                 Terminal terminal) {
   const Deadline deadline = after(std::chrono::minutes(1));
   std::function<int()> open = [channel] { return ssh_channel_open_session(channel); };
-  int rc = co_await session_->repeat(open, SSH_AGAIN, deadline);
-  if (rc != SSH_OK) throw connection_lost(*session_);
+  int rc = co_await link_.session()->repeat(open, SSH_AGAIN, deadline);
+  if (rc != SSH_OK) throw connection_lost(*link_.session());
   const Size size = size_of(terminal);
   std::function<int()> request_terminal = [channel, &terminal, size] {
     return ssh_channel_request_pty_size(channel, terminal.type.c_str(), size.columns, size.rows);
   };
-  rc = co_await session_->repeat(request_terminal, SSH_AGAIN, deadline);
+  rc = co_await link_.session()->repeat(request_terminal, SSH_AGAIN, deadline);
   if (rc != SSH_OK) {
     throw HostError(Failure::connection_lost, "the server gives no terminal",
                     "its sshd may have PermitTTY no");
@@ -201,8 +121,8 @@ asio::awaitable<void> TerminalLink::Work::start(ssh_channel channel, std::string
   std::function<int()> request = [channel, &line] {
     return ssh_channel_request_exec(channel, line.c_str());
   };
-  rc = co_await session_->repeat(request, SSH_AGAIN, deadline);
-  if (rc != SSH_OK) throw connection_lost(*session_);
+  rc = co_await link_.session()->repeat(request, SSH_AGAIN, deadline);
+  if (rc != SSH_OK) throw connection_lost(*link_.session());
 }
 
 asio::awaitable<void> TerminalLink::Work::run_there(std::string line, const Terminal& terminal,
@@ -210,7 +130,8 @@ asio::awaitable<void> TerminalLink::Work::run_there(std::string line, const Term
   CommandStreams streams;
   streams.input_fd = terminal.in;
   streams.output_fd = terminal.out;
-  Exchange exchange(reactor_, *session_, std::move(streams), EndsWith::exit_code, kNoDeadline);
+  Exchange exchange(reactor_, *link_.session(), std::move(streams), EndsWith::exit_code,
+                    kNoDeadline);
   ssh_channel channel = exchange.channel().handle();
   co_await start(channel, line, terminal);
   channel_ = channel;
@@ -223,7 +144,7 @@ asio::awaitable<void> TerminalLink::Work::run_there(std::string line, const Term
   channel_ = nullptr;
   if (failure) std::rethrow_exception(failure);
   result.exit_code = exchange.channel().exit_code();
-  if (result.exit_code < 0) throw connection_lost(*session_);
+  if (result.exit_code < 0) throw connection_lost(*link_.session());
 }
 
 asio::awaitable<void> TerminalLink::Work::run_in(TerminalRelay& relay, std::string line,
@@ -232,10 +153,10 @@ asio::awaitable<void> TerminalLink::Work::run_in(TerminalRelay& relay, std::stri
   std::exception_ptr failure;
   relay_ = &relay;
   try {
-    if (host_.is_local) {
+    if (link_.host().is_local) {
       co_await run_here(line, terminal, result);
-    } else if (has_master_) {
-      const std::string ssh_line = masters_.terminal_line(host_, line);
+    } else if (link_.is_over_program()) {
+      const std::string ssh_line = link_.masters().terminal_line(link_.host(), line);
       co_await run_here(ssh_line, terminal, result);
       if (result.exit_code == 255 && !connection_->is_usable())
         throw HostError(Failure::connection_lost, "the connection was lost");
@@ -252,7 +173,7 @@ asio::awaitable<void> TerminalLink::Work::run_in(TerminalRelay& relay, std::stri
 
 asio::awaitable<void> TerminalLink::Work::run_in_terminal(std::string line, Terminal terminal,
                                                           HostResult& result) {
-  co_await connect();
+  connection_ = co_await link_.connect();
   TerminalRelay relay(reactor_, terminal);
   TaskGroup tasks(reactor_);
   tasks.spawn(relay.pass_keys());
@@ -268,16 +189,16 @@ TerminalLink::~TerminalLink() = default;
 
 HostResult TerminalLink::ask(const Command& request) {
   HostResult result;
-  return work_->finish(work_->ask(request, result), result);
+  return work_->link().finish(work_->ask(request, result), result);
 }
 
 HostResult TerminalLink::run_in_terminal(const std::string& line, const Terminal& terminal) {
   HostResult result;
-  return work_->finish(work_->run_in_terminal(line, terminal, result), result);
+  return work_->link().finish(work_->run_in_terminal(line, terminal, result), result);
 }
 
 bool TerminalLink::interrupted() const {
-  return work_->interrupted();
+  return work_->link().interrupted();
 }
 
 }  // namespace dtool::ssh

@@ -306,6 +306,15 @@ std::string Masters::terminal_line(const Host& host, const std::string& line) co
   return text;
 }
 
+std::vector<std::string> Masters::forward_words(const Host& host, const std::string& address,
+                                                std::uint16_t port) const {
+  const bool is_ipv6 = address.find(':') != address.npos;
+  const std::string place = fmt::format(fmt::runtime(is_ipv6 ? "[{}]:{}" : "{}:{}"), address, port);
+  return program_arguments(
+      config_file_, options_, host,
+      {"-S", last_socket_, "-W", place, "-o", "ProxyCommand=false", "-o", "LogLevel=ERROR"});
+}
+
 asio::awaitable<Masters::Presented> Masters::ask_for_key(Host host) {
   Presented presented;
   Opening opening;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,6 +37,11 @@ class Masters {
   /// A command line for /bin/sh that runs `line` on the host in this process's terminal, over the
   /// host's latest connection from connect().
   std::string terminal_line(const Host& host, const std::string& line) const;
+
+  /// The words of a program that connects its standard input and output with that place, over the
+  /// same connection.
+  std::vector<std::string> forward_words(const Host& host, const std::string& address,
+                                         std::uint16_t port) const;
 
   /// The key that the host shows: `ssh` asks for it and goes no further.
   struct Presented {

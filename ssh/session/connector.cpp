@@ -43,6 +43,13 @@ bool is_forbidden(std::string_view error) {
   return error.find(" error (1) ") != error.npos;
 }
 
+/// The server's words in libssh's `Channel opening failure: channel 43 error (2) WORDS`.
+std::string words_of_refusal(const std::string& error) {
+  constexpr std::string_view kBefore = " error (";
+  const std::size_t end = error.find(") ", std::min(error.find(kBefore), error.size()));
+  return end == error.npos ? error : error.substr(end + 2);
+}
+
 std::string chain_of(const std::vector<std::string>& jumps) {
   return fmt::format("{}", fmt::join(jumps, ","));
 }
@@ -59,6 +66,31 @@ asio::awaitable<void> carry(std::unique_ptr<Exchange> exchange, OwnedFd input, O
 }
 
 }  // namespace
+
+asio::awaitable<void> open_forward(Session& session, Exchange& exchange, std::string who,
+                                   std::string address, std::uint16_t port, Deadline deadline) {
+  ssh_channel channel = exchange.channel().handle();
+  std::function<int()> open = [channel, &address, port] {
+    return ssh_channel_open_forward(channel, address.c_str(), port, "127.0.0.1", 0);
+  };
+  int rc = SSH_ERROR;
+  try {
+    rc = co_await session.repeat(open, SSH_AGAIN, deadline);
+  } catch (const HostError& error) {
+    if (error.failure() != Failure::timed_out) throw;
+    throw HostError(Failure::connect_timed_out, who + " does not answer",
+                    "--connect_timeout sets how long dtool waits");
+  }
+  if (rc == SSH_OK) co_return;
+  if (is_forbidden(session.last_error())) {
+    throw HostError(Failure::unreachable,
+                    fmt::format("{} forbids connections to {} port {}", who, address, port),
+                    "its sshd_config has AllowTcpForwarding no, or a PermitOpen without this "
+                    "place");
+  }
+  throw HostError(Failure::unreachable, fmt::format("{} cannot reach {} port {}: {}", who, address,
+                                                    port, words_of_refusal(session.last_error())));
+}
 
 std::chrono::milliseconds usual_pause_before(int next) {
   return std::chrono::milliseconds(100) * (1 << std::min(next - 2, 5));
@@ -161,31 +193,8 @@ asio::awaitable<OwnedFd> Connector::open_through(std::vector<std::string> jumps,
   streams.output_fd = far_output.get();
   auto exchange = std::make_unique<Exchange>(reactor_, session, std::move(streams),
                                              EndsWith::end_of_output, kNoDeadline);
-  ssh_channel channel = exchange->channel().handle();
-  std::function<int()> open = [channel, &target] {
-    return ssh_channel_open_forward(channel, target.address.c_str(), target.port, "127.0.0.1", 0);
-  };
-  int rc = SSH_ERROR;
-  try {
-    rc = co_await session.repeat(open, SSH_AGAIN, deadline);
-  } catch (const HostError& error) {
-    if (error.failure() != Failure::timed_out) throw;
-    throw HostError(Failure::connect_timed_out,
-                    fmt::format("jump host {} does not answer", jumps.back()),
-                    "--connect_timeout sets how long dtool waits");
-  }
-  if (rc != SSH_OK && is_forbidden(session.last_error())) {
-    throw HostError(
-        Failure::unreachable,
-        fmt::format("jump host {} forbids connections to {} port {}", jumps.back(), target.address,
-                    target.port),
-        "its sshd_config has AllowTcpForwarding no, or a PermitOpen without this place");
-  }
-  if (rc != SSH_OK) {
-    throw HostError(Failure::unreachable,
-                    fmt::format("jump host {} cannot reach {} port {}: {}", jumps.back(),
-                                target.address, target.port, session.last_error()));
-  }
+  const std::string who = "jump host " + jumps.back();
+  co_await open_forward(session, *exchange, who, target.address, target.port, deadline);
   asio::co_spawn(reactor_.context(),
                  carry(std::move(exchange), std::move(far), std::move(far_output)), asio::detached);
   co_return near;

@@ -87,6 +87,11 @@ class Connector {
   std::vector<std::unique_ptr<Jump>> lost_jumps_;  ///< their connections may not have ended yet
 };
 
+/// Has the server connect an exchange's channel to that place. `who`: the server's host, for the
+/// messages. Throws HostError.
+asio::awaitable<void> open_forward(Session& session, Exchange& exchange, std::string who,
+                                   std::string address, std::uint16_t port, Deadline deadline);
+
 // From a name to a connected socket whose server has sent its greeting, with a deadline and without
 // blocking.
 

@@ -79,7 +79,7 @@ begin_followed() {
 begin_followed
 
 # What meets the waits; each in a folder of its own.
-scenarios=(direct jump local name agent push mended kept kept_fetch relay follow lost fetch attach no_greeting program program_fetch program_asks program_shares refused program_refused)
+scenarios=(direct jump local name agent push mended kept kept_fetch relay follow lost fetch attach no_greeting program program_fetch program_asks program_shares refused program_refused forward)
 meet_direct() { dtool_at command --runs_on h1 --command 'cat; seq 20000; echo told >&2'; }
 meet_jump() { dtool_at command --runs_on h2,h3 --command 'seq 1000'; }
 meet_local() { dtool_at command --runs_on local --command 'seq 1000'; }
@@ -113,6 +113,11 @@ meet_program_asks() { at_terminal command --ssh_program ssh --ssh_cmd "ssh -o Id
 meet_program_shares() { at_terminal command --ssh_program ssh --ask once --ssh_cmd "ssh -o IdentityFile=$work/locked_key -o IdentitiesOnly=yes" --runs_on "h1,$log_in_user@h1" --command true; }
 meet_refused() { dtool_at command --runs_on h5 --command true; }
 meet_program_refused() { dtool_at command --ssh_program ssh --runs_on h5 --command true; }
+meet_forward() {
+  local port=$((20000 + BASHPID % 10000)) launcher=$BASHPID
+  { for _ in 1 2 3 4; do sleep 0.5; head -c 3 <"/dev/tcp/127.0.0.1/$port" || true; done; kill "$launcher"; } >/dev/null 2>&1 &
+  dtool_at forward h1 "$port:22"
+}
 cp -a "$HOME" "$work/kept_home"
 rm -f "$work/kept_home/.dtool/config.toml"
 dtool_at() { exec env --default-signal=INT "$DTOOL" "$@"; }
@@ -138,7 +143,7 @@ meet_waits() {
     sleep 6
     on h4 touch stop
   fi
-  wait "$pid" || [[ $1 =~ ^(name|no_greeting|program_shares|refused|program_refused)$ ]] || fail "$1: $(cat "$work/waits.$1.err" "$work/waits.$1.out")"
+  wait "$pid" || [[ $1 =~ ^(name|no_greeting|program_shares|refused|program_refused|forward)$ ]] || fail "$1: $(cat "$work/waits.$1.err" "$work/waits.$1.out")"
   while read -r wait; do scenario_of[$wait]=${scenario_of[$wait]:-$1}; done <"$work/waits.$1"
   [[ ! $1 =~ ^(follow|lost)$ ]] || begin_followed
 }
@@ -146,10 +151,10 @@ meet_waits() {
 # Every wait of the sources is met, but these:
 # - in the keeper, which is no command, and on a kernel without pidfd
 # - where a socket or a queue is full, the SSH server exchanges keys anew, or an agent is slow (tests of their own do that)
-# - for what has usually ended by then
+# - for what has usually ended by then, or is rare
 excused='^(keeper|offered_session|agent)\.cpp |^process\.cpp .*kLookAgain|^(master|fd_bytes)\.cpp .*For::writable|^master\.cpp .*milliseconds\(10\)'
 excused+='|^exchange\.cpp .*session_\.wait\(deadline_\)|^asker\.cpp .*kAskSlice|^masters\.cpp .*sleep\(pause\)'
-excused+='|^(local|kept)_connection\.cpp .*pumps\.join|^serving_program\.cpp .*(writing\.join|started->changed)|^remote_shell\.cpp .*(milliseconds\(20\)|group\.join)'
+excused+='|^(local|kept)_connection\.cpp .*pumps\.join|^serving_program\.cpp .*(writing\.join|started->changed)|^port_forward\.cpp .*(is_connected_|kForDescriptors)|^remote_shell\.cpp .*(milliseconds\(20\)|group\.join)'
 # Each as `FILE LINE TEXT`.
 waits_of_sources() {
   (cd "$source_folder" && find ssh -name '*.cpp' ! -path '*/host/*' -exec grep -nHE 'co_await .*([.>](wait|wait_for|sleep|join|repeat)|[ (]wait)\(' {} +) |
