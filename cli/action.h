@@ -52,6 +52,7 @@ struct Action {
 
 std::unique_ptr<Action> make_attach();
 std::unique_ptr<Action> make_check();
+std::unique_ptr<Action> make_clean();
 std::unique_ptr<Action> make_command();
 std::unique_ptr<Action> make_completion();
 std::unique_ptr<Action> make_config();

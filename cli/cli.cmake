@@ -51,6 +51,7 @@ add_library(dtool_cli STATIC
   cli/host_output.cpp
   cli/hosts/check.cpp
   cli/hosts/check_facts.cpp
+  cli/hosts/clean.cpp
   cli/hosts/command.cpp
   cli/hosts/config.cpp
   cli/hosts/disconnect.cpp

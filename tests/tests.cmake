@@ -549,6 +549,7 @@ if(DTOOL_TESTS)
       fetch_writes_nothing_outside_its_folder
       followed_logs_lose_nothing
       forward_brings_ports_here
+      clean_deletes_what_is_unused
       gridengine_faults_are_told
       gridengine_jobs_go_on
       gridengine_takes_a_run

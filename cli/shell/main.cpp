@@ -62,6 +62,8 @@ constexpr std::array kSubcommands = {
     Row{"diff", "show where two runs differ: code, settings, hosts, last metrics", make_diff},
     Row{"check", "check what each host has and lacks for a run", make_check},
     Row{"install", "send the bundled trainer to hosts that have none", make_install},
+    Row{"clean", "show what dtool keeps on hosts for later runs, and delete what is unused",
+        make_clean},
     Row{"trust", "show unknown hosts' keys and add them to known_hosts", make_trust},
     Row{"disconnect", "close the connections that are kept for later commands", make_disconnect},
     Row{"completion", "print the script that completes dtool's commands in bash, zsh or fish",

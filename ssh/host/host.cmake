@@ -5,6 +5,7 @@ set(DTOOL_HOST_SOURCES
   ssh/host/answers/check_host.cpp
   ssh/host/answers/gpus.cpp
   ssh/host/answers/lacks.cpp
+  ssh/host/answers/kept_things.cpp
   ssh/host/answers/log_filter.cpp
   ssh/host/answers/python_environment.cpp
   ssh/host/answers/ready.cpp

@@ -110,6 +110,36 @@ struct RemoveReply {
   void fields(auto visit) { visit(had_tree, kept); }
 };
 
+/// What dtool keeps on a host for later runs; some of it is deleted if that is asked for.
+struct KeptRequest {
+  static constexpr Kind kKind = Kind::kept_request;
+  bool deletes = false;       ///< delete what nothing uses and nothing has used for `unused_s`
+  std::int64_t unused_s = 0;  ///< not below kLeastUnused
+
+  void fields(auto visit) { visit(deletes, unused_s); }
+};
+
+/// A run that is being made ready may use what was used so short a time ago, in seconds.
+inline constexpr std::int64_t kLeastUnused = 3600;
+
+struct KeptThing {
+  std::string kind;  ///< environment, trainer, dtool_host, packages, code, copy or run_tree
+  std::string path;
+  std::uint64_t bytes = 0;    ///< on the disk; a file with several names counts in parts
+  std::int64_t unused_s = 0;  ///< seconds since it was used last
+  std::string used_by = {};   ///< the run or program that uses it now; empty: there is none
+  bool is_deleted = false;
+
+  void fields(auto visit) { visit(kind, path, bytes, unused_s, used_by, is_deleted); }
+};
+
+struct KeptReply {
+  static constexpr Kind kKind = Kind::kept_reply;
+  std::vector<KeptThing> things;
+
+  void fields(auto visit) { visit(things); }
+};
+
 /// Check whether a folder, or a file in it, can be fetched.
 struct LookRequest {
   static constexpr Kind kKind = Kind::look_request;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ssh/host/answers/check_host.h"
+#include "ssh/host/answers/kept_things.h"
 #include "ssh/host/answers/python_environment.h"
 #include "ssh/host/answers/ready.h"
 #include "ssh/host/answers/send_log.h"
@@ -116,6 +117,8 @@ int answer(const Frame& frame, FrameInput& input, int output, ParcelTaker& parce
       return reply(freeze_tree(open<FreezeRequest>(frame), input));
     case Kind::remove_request:
       return reply(remove_run(open<RemoveRequest>(frame)));
+    case Kind::kept_request:
+      return reply(tell_kept(open<KeptRequest>(frame)));
     case Kind::look_request:
       return reply(look_at_source(open<LookRequest>(frame)));
     default:

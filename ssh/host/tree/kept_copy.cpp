@@ -136,16 +136,15 @@ bool KeptCopy::link(std::size_t place, const Inside::Spot& to) {
   return true;
 }
 
-void remove_old_copies() {
-  constexpr std::int64_t kOld = 30 * 86400;
+void remove_old_copies(std::int64_t unused) {
   constexpr std::string_view kEnding = ".copied";
   const std::string trees = expand_home("~/.dtool/trees");
   for (const std::string& name : list_folder(trees)) {
     const std::string list = trees + "/" + name;
-    if (!name.ends_with(kEnding) || age_of(list).value_or(0) < kOld) continue;
+    if (!name.ends_with(kEnding) || age_of(list).value_or(0) < unused) continue;
     const std::string key = name.substr(0, name.size() - kEnding.size());
     const Descriptor lock = lock_file(trees + "/" + key + ".lock", 0);
-    if (!lock.is_open() || age_of(list).value_or(0) < kOld) continue;
+    if (!lock.is_open() || age_of(list).value_or(0) < unused) continue;
     ::unlink(list.c_str());
     Inside(trees).remove_folder(key + ".copy");
   }

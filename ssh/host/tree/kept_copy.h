@@ -59,8 +59,8 @@ class KeptCopy {
   std::vector<File> files_;  ///< the files of the names, in the same order
 };
 
-/// Deletes copies that no run has used for 30 days.
-void remove_old_copies();
+/// Deletes copies that no run has used for so many seconds.
+void remove_old_copies(std::int64_t unused);
 
 // Copies of files of a host, for the folders in which runs work.
 

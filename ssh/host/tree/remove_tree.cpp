@@ -180,8 +180,9 @@ std::string remove_tree(const std::string& run) {
   return kept.folder;
 }
 
-/// When the run's last machine ended; nothing if one has not, or if that is unknown.
-std::optional<time_t> end_of(const std::string& run) {
+}  // namespace
+
+std::optional<time_t> end_of_run(const std::string& run) {
   std::optional<time_t> last;
   for (const std::string& name : list_folder(run)) {
     if (!name.starts_with("machine")) continue;
@@ -193,6 +194,8 @@ std::optional<time_t> end_of(const std::string& run) {
   }
   return last;
 }
+
+namespace {
 
 bool was_never_started(const std::string& run) {
   const auto names = list_folder(run);
@@ -227,7 +230,7 @@ RemoveReply remove_run(const RemoveRequest& request) {
   return reply;
 }
 
-void remove_old_trees() {
+void remove_old_trees(std::int64_t unused) {
   constexpr time_t kDay = 86400;
   const std::string runs = expand_home("~/.dtool/runs");
   // By the file system's clock: a run's folder has just been made there.
@@ -235,7 +238,7 @@ void remove_old_trees() {
   for (const std::string& name : list_folder(runs)) {
     const std::string run = runs + "/" + name;
     const bool is_unused = change_of(run).value_or(now) < now - kDay && was_never_started(run);
-    const bool is_old = is_folder(run + "/tree") && end_of(run).value_or(now) < now - 30 * kDay;
+    const bool is_old = is_folder(run + "/tree") && end_of_run(run).value_or(now) < now - unused;
     if (!is_unused && !is_old) continue;
     try {
       const Descriptor lock = lock_trees(run);
@@ -246,9 +249,9 @@ void remove_old_trees() {
       // Another run tries again.
     }
   }
-  remove_old_copies();
+  remove_old_copies(unused);
   try {
-    remove_old_stored_trees();
+    remove_old_stored_trees(unused);
   } catch (const std::exception&) {
     // Likewise.
   }

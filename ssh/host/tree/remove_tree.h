@@ -3,6 +3,9 @@
 // the run's output folder.
 #pragma once
 
+#include <cstdint>
+#include <ctime>
+#include <optional>
 #include <string>
 
 #include "ssh/wire/tree.h"
@@ -19,8 +22,14 @@ std::string keep_written(const std::string& run_id);
 /// tree stays.
 RemoveReply remove_run(const RemoveRequest& request);
 
-/// Deletes trees of runs that ended 30 days ago, and what was made for runs that never started. It
-/// takes long.
-void remove_old_trees();
+/// What nothing has used for so long is deleted without being asked.
+inline constexpr std::int64_t kUnusedForLong = 30 * 86400;  // seconds
+
+/// Deletes trees of runs that ended so many seconds ago, copies and stored trees that no run has
+/// used since, and what was made for runs that never started. It takes long.
+void remove_old_trees(std::int64_t unused = kUnusedForLong);
+
+/// When the run's last machine ended, by its folder; nothing if one has not, or if that is unknown.
+std::optional<time_t> end_of_run(const std::string& run);
 
 }  // namespace dtool::host

@@ -96,14 +96,13 @@ void make_own_tree_of_code(TreeFolder& folder, const OwnTree& own, const std::st
   make_own_tree(folder, own, tree);
 }
 
-void remove_old_stored_trees() {
-  constexpr time_t kOld = 30 * 86400;
+void remove_old_stored_trees(std::int64_t unused) {
   const std::string all = expand_home("~/.dtool/code");
   // A run's folder has just been made there.
   const time_t now = change_of(expand_home("~/.dtool/runs")).value_or(0);
   for (const std::string& name : list_folder(all)) {
     const std::string path = all + "/" + name;
-    const auto is_old = [&] { return change_of(path).value_or(0) < now - kOld; };
+    const auto is_old = [&] { return change_of(path).value_or(0) < now - unused; };
     if (!is_old()) continue;
     TreeFolder folder(path);
     folder.take_lock();

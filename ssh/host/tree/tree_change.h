@@ -47,7 +47,7 @@ TreeChange change_of(const Taken& taken, const FileNames& before);
 /// of the code folder, and the stored tree counts as just used. The caller holds the folder's lock.
 void make_own_tree_of_code(TreeFolder& folder, const OwnTree& own, const std::string& tree);
 
-/// Deletes stored trees, with dtool's records of them, that no run was made of for 30 days.
-void remove_old_stored_trees();
+/// Deletes stored trees, with dtool's records of them, that no run was made of for so many seconds.
+void remove_old_stored_trees(std::int64_t unused);
 
 }  // namespace dtool::host

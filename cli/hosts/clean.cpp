@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+// `dtool clean`: shows what dtool keeps on hosts for later runs, and deletes what is unused.
+#include <fmt/format.h>
+
+#include <unistd.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/action.h"
+#include "cli/console.h"
+#include "cli/copy/fetch_plan.h"
+#include "cli/host_options.h"
+#include "cli/host_output.h"
+#include "cli/watch/text_table.h"
+#include "ssh/remote.h"
+#include "ssh/wire/tree.h"
+
+namespace dtool::cli {
+namespace {
+
+constexpr std::int64_t kDay = 86400;  // seconds
+
+struct HostsThing {
+  ssh::Host host;
+  host::KeptThing thing;
+};
+
+/// What the hosts told, and the results of all hosts.
+struct Found {
+  std::vector<HostsThing> things;
+  std::vector<ssh::HostResult> results;
+};
+
+class CleanAction : public Action {
+ public:
+  void add_options(Options& command) override;
+  int run(Invocation& invocation) override;
+
+ private:
+  Found ask(ssh::Remote& remote, bool deletes) const;
+  bool is_unused(const host::KeptThing& thing) const;
+  bool may_delete(Console& console, const Found& found) const;
+  void show(Console& console, const Found& found) const;
+
+  HostOptions hosts_;
+  bool delete_ = false;
+  bool yes_ = false;
+  double days_ = 0;
+};
+
+void CleanAction::add_options(Options& command) {
+  add_host_options(command, hosts_);
+  command.add_flag("--delete", delete_, "delete what no run uses");
+  command
+      .add_option("--older_than", days_,
+                  "with --delete: only what nothing has used for so many days")
+      .check(must_be_from(0, 36500))
+      .type_name("DAYS");
+  command.add_flag("--yes", yes_, "do not ask before deleting");
+}
+
+Found CleanAction::ask(ssh::Remote& remote, bool deletes) const {
+  const auto unused = static_cast<std::int64_t>(days_ * static_cast<double>(kDay));
+  std::vector<ssh::Task> tasks;
+  for (std::size_t i = 0; i < remote.hosts().size(); ++i)
+    tasks.push_back({i, ssh::ask_host(host::KeptRequest{deletes, unused})});
+  Found found;
+  ssh::Events events;
+  found.results = remote.run(std::move(tasks), events, {});
+  for (ssh::HostResult& each : found.results) {
+    if (!each.ok()) continue;
+    try {
+      for (host::KeptThing& thing : ssh::read_reply<host::KeptReply>(each).things)
+        found.things.push_back({each.host, std::move(thing)});
+    } catch (const host::BadMessage& fault) {
+      each.exit_code = kSomeFailed;
+      each.error = fault.what();
+      each.hint = fault.hint();
+    }
+  }
+  return found;
+}
+
+bool CleanAction::is_unused(const host::KeptThing& thing) const {
+  const auto least = std::max(static_cast<double>(host::kLeastUnused), days_ * kDay);
+  return thing.used_by.empty() && static_cast<double>(thing.unused_s) > least;
+}
+
+std::string sum_of(const std::vector<HostsThing>& things,
+                   const std::function<bool(const host::KeptThing&)>& counts) {
+  std::uint64_t bytes = 0;
+  std::size_t number = 0;
+  for (const HostsThing& each : things) {
+    if (!counts(each.thing)) continue;
+    ++number;
+    bytes += each.thing.bytes;
+  }
+  return number == 0 ? "" : fmt::format("{} with {}", counted(number, "thing"), size_text(bytes));
+}
+
+void CleanAction::show(Console& console, const Found& found) const {
+  std::vector<TableRow> rows;
+  for (const auto& [host, thing] : found.things) {
+    const std::string state = thing.is_deleted         ? "deleted"
+                              : !thing.used_by.empty() ? "used by " + thing.used_by
+                                                       : "";
+    rows.push_back(
+        {{ssh::to_string(host), thing.kind, size_text(thing.bytes), duration_text(thing.unused_s),
+          without_controls(state), without_controls(thing.path)}});
+  }
+  if (rows.empty()) return;
+  const TableForm form{{{.title = "HOST", .stays = true},
+                        {.title = "KIND", .stays = true},
+                        {.title = "SIZE", .is_number = true, .stays = true},
+                        {.title = "UNUSED FOR", .is_number = true},
+                        {.title = "STATE"},
+                        {.title = "PATH"}},
+                       0,
+                       {},
+                       20};
+  const std::size_t room = console.is_terminal(To::out) ? terminal_size(STDOUT_FILENO).columns : 0;
+  for (const std::string& line : table_lines(console, form, rows, room)) console.say(line);
+}
+
+/// Asks the user, once it is known what there is.
+bool CleanAction::may_delete(Console& console, const Found& found) const {
+  const std::string all =
+      sum_of(found.things, [this](const host::KeptThing& each) { return is_unused(each); });
+  if (all.empty()) {
+    console.note("nothing is unused");
+    return false;
+  }
+  if (yes_) return true;
+  const std::optional<bool> answer = console.ask(fmt::format("delete {}?", all));
+  if (!answer) throw UsageError(fmt::format("{} would be deleted", all), "--yes deletes them");
+  if (!*answer) console.note("nothing was deleted");
+  return *answer;
+}
+
+int CleanAction::run(Invocation& invocation) {
+  Console& console = invocation.console;
+  if (!delete_ && (days_ > 0 || yes_))
+    throw UsageError("--older_than and --yes go with --delete", "without it nothing is deleted");
+  HostOptions hosts = hosts_;
+  if (hosts.runs_on.empty() && hosts.hostfile.empty()) hosts.runs_on = "local";
+  const auto targets = choose_targets(hosts, invocation.settings.all());
+  const auto remote = invocation.reach(targets->hosts, targets->connect);
+  Found found = ask(*remote, false);
+  if (delete_ && !remote->interrupted() && may_delete(console, found)) found = ask(*remote, true);
+  const int exit_code = exit_code_of(found.results, *remote);
+  if (console.json()) {
+    nlohmann::json hosts_json = nlohmann::json::array();
+    for (const ssh::HostResult& each : found.results) hosts_json.push_back(to_json(each));
+    nlohmann::json things = nlohmann::json::array();
+    for (const auto& [host, thing] : found.things)
+      things.push_back({{"host", ssh::to_string(host)},
+                        {"kind", thing.kind},
+                        {"path", thing.path},
+                        {"bytes", thing.bytes},
+                        {"unused_s", thing.unused_s},
+                        {"used_by", thing.used_by},
+                        {"deleted", thing.is_deleted}});
+    console.document({{"exit_code", exit_code}, {"hosts", hosts_json}, {"things", things}});
+    return exit_code;
+  }
+  show(console, found);
+  const std::string gone =
+      sum_of(found.things, [](const host::KeptThing& each) { return each.is_deleted; });
+  const std::string unused =
+      sum_of(found.things, [this](const host::KeptThing& each) { return is_unused(each); });
+  if (delete_ && !gone.empty()) console.note("deleted " + gone);
+  if (!delete_ && found.things.empty() && exit_code == kAllWell) console.note("nothing is kept");
+  if (!delete_ && !unused.empty())
+    console.note(unused + " unused for an hour; dtool clean --delete deletes what is unused");
+  report_failures(console, found.results, "looking at what is kept");
+  return exit_code;
+}
+
+}  // namespace
+
+std::unique_ptr<Action> make_clean() {
+  return std::make_unique<CleanAction>();
+}
+
+}  // namespace dtool::cli
