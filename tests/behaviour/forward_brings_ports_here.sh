@@ -16,6 +16,8 @@ http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[2])), Page).serve_for
 END
 expect_exit 0 dtool run --runs_on h1,h2 --extra_tag pages -- bash -c 'python3 page.py "$DTOOL_MACHINE_ID" 8123 & exec python3 page.py x 8124'
 
+forwarding=
+at_end '[[ -z $forwarding ]] || kill "$forwarding" 2>/dev/null || true'
 begin() {  # flags...
   : >"$out"
   env --default-signal=INT "$DTOOL" forward "$@" >"$out" 2>"$err" </dev/null &
@@ -28,6 +30,7 @@ end() {
   kill -INT "$forwarding"
   wait "$forwarding" || ended=$?
   expect_equal 130 "$ended"
+  forwarding=
 }
 page() { curl --silent --max-time 20 --noproxy '*' "$1"; }
 is_page() { [[ $(page "$1" | sha256sum) == "$(head -c "${3:-300000}" /dev/zero | tr '\0' "$2" | sha256sum)" ]]; }
