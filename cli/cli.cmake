@@ -36,6 +36,7 @@ dtool_embed(${PROJECT_BINARY_DIR}/generated/trainer/experiments/shipped.h dtool:
 add_library(dtool_cli STATIC
   cli/assignments.cpp
   cli/command_line.cpp
+  cli/command_output.cpp
   cli/console.cpp
   cli/copy/copy.cpp
   cli/copy/copy_to_hosts.cpp

@@ -2,15 +2,12 @@
 // `dtool command`: runs a command on all hosts at once.
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "cli/action.h"
+#include "cli/command_output.h"
 #include "cli/host_options.h"
 #include "cli/host_output.h"
-#include "cli/large_texts.h"
 #include "cli/options.h"
 #include "cli/record/recorded.h"
-#include "ssh/host_error.h"
 #include "ssh/quote.h"
 
 namespace dtool::cli {
@@ -24,34 +21,6 @@ constexpr const char* kGpuTableOrFailure =
     "[ -z \"$table\" ] || printf \"%s\\n\" \"$table\" | head -n 35; exit $code'";
 constexpr int kNotFound = 127;
 
-/// Keeps both streams of each host for --json.
-class KeptOutput : public ssh::Events {
- public:
-  explicit KeptOutput(std::size_t hosts) : texts_(2 * hosts) {}
-
-  void on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) override;
-  std::string mark(std::size_t host, ssh::Stream stream) const {
-    return texts_.mark(place(host, stream));
-  }
-  const LargeTexts& texts() const { return texts_; }
-
- private:
-  static std::size_t place(std::size_t host, ssh::Stream stream) {
-    return 2 * host + (stream == ssh::Stream::err ? 1 : 0);
-  }
-  LargeTexts texts_;
-};
-
-void KeptOutput::on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) {
-  const std::size_t out = place(host, ssh::Stream::out), err = place(host, ssh::Stream::err);
-  if (texts_.size(out) + texts_.size(err) + bytes.size() > ssh::kMostHeld) {
-    texts_.clear(out);
-    texts_.clear(err);
-    throw ssh::too_much_output();
-  }
-  texts_.add(place(host, stream), bytes);
-}
-
 class CommandAction : public Action {
  public:
   void add_options(Options& command) override;
@@ -60,18 +29,14 @@ class CommandAction : public Action {
  private:
   void take_program(const std::vector<std::string>& words);
   Targets targets(Invocation& invocation) const;
-  int run_streamed(Console& console, ssh::Remote& remote) const;
-  int run_folded(Console& console, ssh::Remote& remote) const;
-  int run_json(Console& console, ssh::Remote& remote) const;
-  std::vector<ssh::HostResult> run_all(ssh::Remote& remote, ssh::Events& events,
-                                       ssh::KeepOutput keep) const;
+  std::vector<ssh::HostResult> run_all(ssh::Remote& remote, ssh::Events& events) const;
 
   HostOptions hosts_;
+  OutputOptions output_;
   std::string command_ = kGpuTable;
   std::optional<Option> command_flag_;
   bool shell_ = false;
   double timeout_ = 0;
-  bool fold_ = false;
   bool yes_ = false;
 };
 
@@ -85,7 +50,7 @@ void CommandAction::add_options(Options& command) {
   command.add_option("--timeout", timeout_, "end the command after this many seconds")
       .check(must_be_seconds)
       .type_name("SECONDS");
-  command.add_flag("-b,--fold", fold_, "show identical outputs once, with their hosts");
+  add_output_options(command, output_);
   command.add_flag("--yes", yes_, "do not ask before using a recorded run's hosts");
 }
 
@@ -123,14 +88,14 @@ Targets CommandAction::targets(Invocation& invocation) const {
   return recorded;
 }
 
-std::vector<ssh::HostResult> CommandAction::run_all(ssh::Remote& remote, ssh::Events& events,
-                                                    ssh::KeepOutput keep) const {
+std::vector<ssh::HostResult> CommandAction::run_all(ssh::Remote& remote,
+                                                    ssh::Events& events) const {
   const bool shows_gpus = command_ == kGpuTable;
   std::vector<ssh::Task> tasks;
   for (std::size_t i = 0; i < remote.hosts().size(); ++i)
     tasks.push_back({i, ssh::Command{shows_gpus ? kGpuTableOrFailure : command_}});
   ssh::RunOptions options;
-  options.keep_output = keep;
+  options.keep_output = ssh::KeepOutput::no;
   if (timeout_ > 0) options.timeout = from_seconds(timeout_);
   auto results = remote.run(std::move(tasks), events, options);
   for (ssh::HostResult& result : results) {
@@ -144,44 +109,12 @@ std::vector<ssh::HostResult> CommandAction::run_all(ssh::Remote& remote, ssh::Ev
   return results;
 }
 
-int CommandAction::run_streamed(Console& console, ssh::Remote& remote) const {
-  StreamedOutput output(console, remote.hosts(), "answered");
-  const auto results = run_all(remote, output, ssh::KeepOutput::no);
-  report_failures(console, results, command_);
-  return exit_code_of(results, remote);
-}
-
-int CommandAction::run_folded(Console& console, ssh::Remote& remote) const {
-  FoldedOutput output(console, remote.hosts(), "answered");
-  const auto results = run_all(remote, output, ssh::KeepOutput::no);
-  output.print();
-  report_failures(console, results, command_);
-  return exit_code_of(results, remote);
-}
-
-int CommandAction::run_json(Console& console, ssh::Remote& remote) const {
-  KeptOutput output(remote.hosts().size());
-  const auto results = run_all(remote, output, ssh::KeepOutput::no);
-  nlohmann::json hosts = nlohmann::json::array();
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    nlohmann::json host = to_json(results[i]);
-    host["stdout"] = output.mark(i, ssh::Stream::out);
-    host["stderr"] = output.mark(i, ssh::Stream::err);
-    hosts.push_back(std::move(host));
-  }
-  const int exit_code = exit_code_of(results, remote);
-  console.document({{"command", command_}, {"exit_code", exit_code}, {"hosts", hosts}},
-                   output.texts());
-  return exit_code;
-}
-
 int CommandAction::run(Invocation& invocation) {
   take_program(invocation.program);
   const Targets chosen = targets(invocation);
   const auto remote = invocation.reach(chosen.hosts, chosen.connect);
-  if (invocation.console.json()) return run_json(invocation.console, *remote);
-  return fold_ ? run_folded(invocation.console, *remote)
-               : run_streamed(invocation.console, *remote);
+  return show_output(invocation.console, *remote, output_, command_,
+                     [&](ssh::Events& events) { return run_all(*remote, events); });
 }
 
 }  // namespace

@@ -31,6 +31,14 @@ expect_error '^dtool: 3 of 3 hosts failed: echo same; exit 3$'
 expect_error '^  h\[1-2\]: exit code 3$'
 expect_error '^  none.invalid: cannot resolve'
 
+# The command's own exit code, where it is wanted.
+expect_exit 3 dtool command --exit_code remote --runs_on 'h[1-2]' --command 'exit 3'
+expect_exit 1 dtool command --exit_code remote --runs_on 'h[1-2]' --command 'case $(hostname) in *-1) exit 3 ;; esac'
+expect_exit 3 dtool command --exit_code max --runs_on 'h[1-2]' --command 'case $(hostname) in *-1) exit 3 ;; esac'
+expect_exit 255 dtool command --exit_code max --runs_on h1,none.invalid --command 'exit 3'
+expect_exit 2 dtool command --exit_code least --runs_on h1 --command 'exit 3'
+expect_error "^dtool: --exit_code: 'least' is not one of remote, max"
+
 # One document, of all that happened.
 expect_exit 1 dtool command --json --runs_on h1,none.invalid --command 'echo words; echo complaint >&2; exit 3'
 expect_equal '' "$(cat "$err")"

@@ -41,5 +41,41 @@ TEST_F(CommandAfterDashes, MustSayWhatToRunOnce) {
   EXPECT_EQ(line_of({""}), "the command after -- is empty");
 }
 
+struct CommandExitCode : tests::CommandTest {
+  /// dtool's, where the hosts answer so.
+  int code(const std::vector<std::string>& flags, tests::FakeRemote::Answers answers) {
+    on_reach = [answers](tests::FakeRemote& remote) { remote.answers = answers; };
+    std::vector<std::string> all = {"-w", "h1,h2", "--command", "true"};
+    all.insert(all.end(), flags.begin(), flags.end());
+    const std::unique_ptr<Action> command = make_command();
+    return run(*command, all);
+  }
+  static ssh::HostResult exits(int code) { return tests::answered("", code); }
+};
+
+TEST_F(CommandExitCode, IsOneUnlessItIsPassedOn) {
+  EXPECT_EQ(code({}, {{0, exits(3)}, {1, exits(3)}}), kSomeFailed);
+}
+
+TEST_F(CommandExitCode, IsThatOfAllHostsOrOne) {
+  const std::vector<std::string> flags = {"--exit_code", "remote"};
+  EXPECT_EQ(code(flags, {{0, exits(3)}, {1, exits(3)}}), 3);
+  EXPECT_EQ(code(flags, {{0, exits(3)}, {1, exits(4)}}), kSomeFailed);
+  EXPECT_EQ(code(flags, {}), 0);
+}
+
+TEST_F(CommandExitCode, IsTheLargestAndWithoutAnAnswer255) {
+  const std::vector<std::string> flags = {"--exit_code", "max"};
+  EXPECT_EQ(code(flags, {{0, exits(3)}, {1, exits(2)}}), 3);
+  EXPECT_EQ(code(flags, {{1, exits(130)}}), 130);
+  EXPECT_EQ(code(flags, {{0, tests::failed(ssh::Failure::unreachable, "")}, {1, exits(2)}}), 255);
+}
+
+TEST_F(CommandExitCode, IsPassedOnInTheDocument) {
+  is_json = true;
+  EXPECT_EQ(code({"--exit_code", "max"}, {{1, exits(9)}}), 9);
+  EXPECT_NE(out.find("\"exit_code\": 9"), out.npos) << out;
+}
+
 }  // namespace
 }  // namespace dtool::cli
