@@ -1,14 +1,26 @@
 // SPDX-License-Identifier: MIT
 #include "cli/command_output.h"
 
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <system_error>
 #include <utility>
 
 #include "cli/action.h"
 #include "cli/host_output.h"
 #include "cli/large_texts.h"
+#include "ssh/host.h"
 #include "ssh/host_error.h"
+#include "ssh/machine/owned_fd.h"
+#include "ssh/machine/run_to_end.h"
 
 namespace dtool::cli {
 namespace {
@@ -43,6 +55,64 @@ void KeptOutput::on_output(std::size_t host, Stream stream, std::string_view byt
   texts_.add(place(host, stream), bytes);
 }
 
+/// Writes both streams of each host into files of its own, as they come: HOST.out and HOST.err.
+/// Those of an earlier command go first. No file stays open, for there may be many.
+class OutputFiles : public AnswerCount {
+ public:
+  OutputFiles(Console& console, const std::vector<ssh::Host>& hosts, const std::string& folder);
+
+  void on_output(std::size_t host, Stream stream, std::string_view bytes) override;
+  const std::string& path(std::size_t host, Stream stream) const {
+    return paths_[2 * host + (stream == Stream::err ? 1 : 0)];
+  }
+
+ private:
+  static ssh::OwnedFd opened(const std::string& path) {
+    constexpr int kFlags = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC;
+    return ssh::OwnedFd(::open(path.c_str(), kFlags, 0666));
+  }
+
+  std::vector<std::string> paths_;
+};
+
+OutputFiles::OutputFiles(Console& console, const std::vector<ssh::Host>& hosts,
+                         const std::string& folder)
+    : AnswerCount(console, hosts, "answered") {
+  const auto refuse = [](const std::string& path, const std::string& why) {
+    throw UsageError(fmt::format("--outdir {}: {}", path, why),
+                     "--outdir names a folder, new or with files of earlier commands, in which "
+                     "files can be made");
+  };
+  std::error_code fault;
+  std::filesystem::create_directories(folder, fault);
+  if (fault) refuse(folder, fault.message());
+  for (const ssh::Host& host : hosts) {
+    const std::string name = ssh::to_string(host);
+    if (name.find('/') != name.npos) refuse(folder, "no file can be named " + name);
+    for (const char* end : {".out", ".err"}) {
+      const std::string& path = paths_.emplace_back(std::filesystem::path(folder) / (name + end));
+      const bool is_free = ::unlink(path.c_str()) == 0 || errno == ENOENT;
+      if (!is_free || !opened(path)) refuse(path, std::strerror(errno));
+    }
+  }
+}
+
+void OutputFiles::on_output(std::size_t host, Stream stream, std::string_view bytes) {
+  const std::string& to = path(host, stream);
+  const ssh::OwnedFd file = opened(to);
+  bool is_written = static_cast<bool>(file);
+  while (is_written && !bytes.empty()) {
+    const ssize_t count = ::write(file.get(), bytes.data(), bytes.size());
+    if (count > 0) bytes.remove_prefix(static_cast<std::size_t>(count));
+    is_written = count > 0 || errno == EINTR;
+  }
+  if (is_written) return;
+  throw ssh::HostError(
+      ssh::Failure::local_program,
+      fmt::format("its output cannot be written to {}: {}", to, std::strerror(errno)),
+      "--outdir names another folder");
+}
+
 /// The exit code of dtool, which that of the hosts' command may be. A host without an answer counts
 /// as with ssh; one whose command was ended for another's failure does not count.
 int passed_on(const std::string& wanted, const std::vector<ssh::HostResult>& results,
@@ -61,13 +131,20 @@ int passed_on(const std::string& wanted, const std::vector<ssh::HostResult>& res
 
 int show_document(Console& console, ssh::Remote& remote, const OutputOptions& options,
                   std::string_view command, const RunAll& run_all) {
+  std::optional<OutputFiles> files;
+  if (!options.outdir.empty()) files.emplace(console, remote.hosts(), options.outdir);
   KeptOutput output(remote.hosts().size());
-  const auto results = run_all(output);
+  const auto results = files ? run_all(*files) : run_all(output);
   nlohmann::json hosts = nlohmann::json::array();
   for (std::size_t i = 0; i < results.size(); ++i) {
     nlohmann::json host = to_json(results[i]);
-    host["stdout"] = output.mark(i, Stream::out);
-    host["stderr"] = output.mark(i, Stream::err);
+    if (files) {
+      host["stdout_file"] = files->path(i, Stream::out);
+      host["stderr_file"] = files->path(i, Stream::err);
+    } else {
+      host["stdout"] = output.mark(i, Stream::out);
+      host["stderr"] = output.mark(i, Stream::err);
+    }
     hosts.push_back(std::move(host));
   }
   const int exit_code = passed_on(options.exit_code, results, remote);
@@ -79,7 +156,17 @@ int show_document(Console& console, ssh::Remote& remote, const OutputOptions& op
 }  // namespace
 
 void add_output_options(Options& command, OutputOptions& options) {
-  command.add_flag("-b,--fold", options.fold, "show identical outputs once, with their hosts");
+  const Option fold =
+      command.add_flag("-b,--fold", options.fold, "show identical outputs once, with their hosts");
+  const Option diff = command.add_flag(
+      "--diff", options.diff, "show the commonest output, and how the others differ from it");
+  command
+      .add_option("--outdir", options.outdir,
+                  "write the output into DIR, as HOST.out and HOST.err, instead of showing it")
+      .check(must_not_be_empty)
+      .type_name("DIR")
+      .excludes(fold)
+      .excludes(diff);
   command
       .add_option("--exit_code", options.exit_code,
                   "pass on the command's exit code: the one of all hosts, or 1 if they differ "
@@ -92,10 +179,18 @@ int show_output(Console& console, ssh::Remote& remote, const OutputOptions& opti
                 std::string_view command, const RunAll& run_all) {
   if (console.json()) return show_document(console, remote, options, command, run_all);
   std::vector<ssh::HostResult> results;
-  if (options.fold) {
+  if (!options.outdir.empty()) {
+    OutputFiles files(console, remote.hosts(), options.outdir);
+    results = run_all(files);
+    console.note(fmt::format("the output is in {}", options.outdir));
+  } else if (options.fold || options.diff) {
+    if (options.diff && !ssh::run_to_end({"diff", "--version"}))
+      throw UsageError("--diff needs the program diff, which is not installed on this machine",
+                       "on Debian: sudo apt-get install diffutils; --fold needs no program");
     FoldedOutput output(console, remote.hosts(), "answered");
     results = run_all(output);
-    output.print();
+    if (options.diff) output.print_differences(results);
+    if (!options.diff) output.print();
   } else {
     StreamedOutput output(console, remote.hosts(), "answered");
     results = run_all(output);

@@ -17,6 +17,8 @@ namespace dtool::cli {
 /// The values of the flags.
 struct OutputOptions {
   bool fold = false;
+  bool diff = false;
+  std::string outdir;     ///< empty: the output is shown
   std::string exit_code;  ///< `remote`, `max`, or empty
 };
 
@@ -25,8 +27,9 @@ void add_output_options(Options& command, OutputOptions& options);
 /// Runs a command on hosts, with Remote::run, and hands what happens to `events`.
 using RunAll = std::function<std::vector<ssh::HostResult>(ssh::Events& events)>;
 
-/// Shows what the hosts of `remote` say while `run_all` runs `command` there, and reports those
-/// that failed. Returns dtool's exit code.
+/// Shows what the hosts of `remote` say while `run_all` runs `command` there, or writes it into
+/// files, and reports those that failed. Returns dtool's exit code. Throws UsageError, before it
+/// runs anything, if this machine cannot do that.
 int show_output(Console& console, ssh::Remote& remote, const OutputOptions& options,
                 std::string_view command, const RunAll& run_all);
 

@@ -2,16 +2,20 @@
 #include "cli/host_output.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <utility>
 
 #include "cli/action.h"
 #include "cli/console.h"
 #include "ssh/host.h"
+#include "ssh/machine/owned_fd.h"
+#include "ssh/machine/run_to_end.h"
 #include "ssh/quote.h"
 
 namespace dtool::cli {
@@ -113,28 +117,66 @@ void FoldedOutput::on_output(std::size_t host, ssh::Stream, std::string_view byt
   if (output.size() > kMost) output += "\n… the rest is left out\n";
 }
 
-void FoldedOutput::print() {
-  std::vector<std::string> order;
-  std::map<std::string_view, std::vector<ssh::Host>> said_by;
+std::string FoldedOutput::Group::name() const {
+  return hosts.size() == 1 ? fold_hosts(hosts)
+                           : fmt::format("{} ({})", fold_hosts(hosts), hosts.size());
+}
+
+/// In the order of each one's first host. Hosts without output have a group only if there are
+/// results, which say that they did not fail.
+std::vector<FoldedOutput::Group> FoldedOutput::groups(
+    const std::vector<ssh::HostResult>& results) const {
+  std::vector<Group> all;
+  std::map<std::string_view, std::size_t> places;
   for (std::size_t host = 0; host < outputs_.size(); ++host) {
-    if (outputs_[host].empty()) continue;
-    if (!said_by.contains(outputs_[host])) order.push_back(outputs_[host]);
-    said_by[outputs_[host]].push_back(hosts_[host]);
+    const std::string& output = outputs_[host];
+    const bool is_left_out = results.empty() || results[host].failure != ssh::Failure::none;
+    if (output.empty() && is_left_out) continue;
+    const auto [place, is_new] = places.try_emplace(output, all.size());
+    const bool is_whole = output.empty() || output.ends_with('\n');
+    if (is_new) all.push_back({is_whole ? output : output + "\n", {}});
+    all[place->second].hosts.push_back(hosts_[host]);
   }
-  for (const std::string& output : order) {
-    const std::vector<ssh::Host>& hosts = said_by.at(output);
-    const std::string rule(20, '-');
-    console_.say(console_.styled(
-        Style::bold, hosts.size() == 1 ? fmt::format("{}\n{}\n{}", rule, fold_hosts(hosts), rule)
-                                       : fmt::format("{}\n{} ({})\n{}", rule, fold_hosts(hosts),
-                                                     hosts.size(), rule)));
-    const std::string whole = output.ends_with('\n') ? output : output + "\n";
-    std::string text;
-    for (std::size_t at = 0, end = 0; at < whole.size(); at = end) {
-      end = whole.find('\n', at) + 1;
-      text += console_.as_passed_on(To::out, "", std::string_view(whole).substr(at, end - at));
-    }
-    console_.pass_on(To::out, text);
+  return all;
+}
+
+void FoldedOutput::print(const Group& group) {
+  const std::string rule(20, '-');
+  console_.say(console_.styled(Style::bold, fmt::format("{}\n{}\n{}", rule, group.name(), rule)));
+  pass_on(group.output);
+}
+
+void FoldedOutput::pass_on(std::string_view text) {
+  std::string shown;
+  for (std::size_t at = 0, end = 0; at < text.size(); at = end) {
+    end = text.find('\n', at) + 1;
+    shown += console_.as_passed_on(To::out, "", text.substr(at, end - at));
+  }
+  console_.pass_on(To::out, shown);
+}
+
+void FoldedOutput::print() {
+  for (const Group& group : groups({})) print(group);
+}
+
+void FoldedOutput::print_differences(const std::vector<ssh::HostResult>& results) {
+  const std::vector<Group> all = groups(results);
+  if (all.empty()) return;
+  const auto size = [](const Group& each) { return each.hosts.size(); };
+  const Group& commonest = *std::ranges::max_element(all, {}, size);
+  print(commonest);
+  const auto path_of = [](const ssh::OwnedFd& file) {
+    return fmt::format("/proc/{}/fd/{}", ::getpid(), file.get());
+  };
+  const ssh::OwnedFd usual = ssh::memory_file(commonest.output);
+  for (const Group& group : all) {
+    if (&group == &commonest) continue;
+    const ssh::OwnedFd other = ssh::memory_file(group.output);
+    const auto found = ssh::run_to_end({"diff", "-u", "-a", "-L", commonest.name(), "-L",
+                                        group.name(), path_of(usual), path_of(other)});
+    if (!found || found->exit_code > 1)
+      throw std::runtime_error("diff could not compare the outputs: " + (found ? found->err : ""));
+    pass_on(found->out);
   }
 }
 

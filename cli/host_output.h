@@ -64,8 +64,23 @@ class FoldedOutput : public AnswerCount {
   void on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) override;
   /// Hosts without output are left out.
   void print();
+  /// Shows the commonest output, and how each other one differs from it, as found by the program
+  /// diff. Of hosts without output those are left out that failed.
+  void print_differences(const std::vector<ssh::HostResult>& results);
 
  private:
+  /// Hosts that said the same.
+  struct Group {
+    std::string output;  ///< ends with its last line's end
+    std::vector<ssh::Host> hosts;
+
+    /// `h[1-2,4] (3)`.
+    std::string name() const;
+  };
+  std::vector<Group> groups(const std::vector<ssh::HostResult>& results) const;
+  void print(const Group& group);
+  void pass_on(std::string_view text);
+
   std::vector<std::string> outputs_;
 };
 

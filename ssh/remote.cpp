@@ -43,6 +43,8 @@ std::string_view to_string(Failure failure) {
       return "host_program";
     case Failure::unproven:
       return "unproven";
+    case Failure::ended:
+      return "ended";
   }
   return "none";
 }

@@ -30,6 +30,9 @@ struct SharedBytes {
   /// Optional. Called once when all bytes are made, while they are being sent to a host, with their
   /// number and their SHA-256 in hex.
   std::function<void(std::uint64_t, const std::string&)> on_whole = {};
+  /// The most bytes that lie there while some host has not taken them: then `make` is held back. 0:
+  /// no limit; nor is there one while more hosts wait than are served at once.
+  std::uint64_t most_unsent = 0;
 };
 
 /// How far something is on its way, in bytes.
@@ -53,8 +56,8 @@ enum class RunBy { login_shell, host_program };
 struct Command {
   std::string line;
   std::string input = {};
-  /// Optional, for dtool-host; comes after `input`. Commands of one Remote::run that name the same
-  /// object share it. If it cannot be made, the command fails with Failure::local_program.
+  /// Optional; comes after `input`. Commands of one Remote::run that name the same object share it.
+  /// If it cannot be made, the command fails with Failure::local_program.
   std::shared_ptr<const SharedBytes> input_from = {};
   /// What a later command of the same Remote::run will name as `input_from`: it is made as soon as
   /// that of this one is made.
@@ -119,6 +122,7 @@ enum class Failure {
   local_program,    ///< a step on this machine failed
   host_program,     ///< dtool-host could not be installed on the host, or does not run there
   unproven,         ///< the host answered, but the answer proves nothing: it is another host, say
+  ended,            ///< dtool ended its command, or did not start it: another host failed
 };
 
 /// The failure's name as `--json` prints it: `host_key_unknown`.
@@ -179,9 +183,13 @@ struct Events {
 /// What the first SIGINT does to hosts whose turn has come: wait for their answer, or leave them.
 enum class OnInterrupt { finish, leave };
 
+/// What the first host that fails does to the others' commands in login shells.
+enum class OnFailure { go_on, end_others };
+
 /// How one call of Remote::run behaves, and each of its tasks that has no options of its own.
 struct RunOptions : TaskOptions {
   OnInterrupt on_interrupt = OnInterrupt::finish;
+  OnFailure on_failure = OnFailure::go_on;
 };
 
 /// Many hosts. Connections open with a host's first task and stay for the next ones.

@@ -523,6 +523,9 @@ if(DTOOL_TESTS)
       attach_gives_the_screen_and_the_terminal_back
       check_tells_what_each_host_has_and_lacks
       command_asks_before_it_uses_a_recorded_runs_hosts
+      command_ends_the_others_when_one_fails
+      command_gives_its_input_to_all_hosts
+      command_writes_output_into_files
       command_hands_on_output_of_any_kind
       command_names_every_host_that_fails
       command_names_the_host_it_cannot_reach

@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: MIT
 // `dtool command`: runs a command on all hosts at once.
 #include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
 
 #include "cli/action.h"
 #include "cli/command_output.h"
@@ -21,6 +28,28 @@ constexpr const char* kGpuTableOrFailure =
     "[ -z \"$table\" ] || printf \"%s\\n\" \"$table\" | head -n 35; exit $code'";
 constexpr int kNotFound = 127;
 
+/// Standard input, for all hosts at once.
+std::shared_ptr<const ssh::SharedBytes> standard_input() {
+  ssh::SharedBytes bytes;
+  bytes.most_unsent = std::uint64_t{64} << 20U;
+  bytes.make = [](const ssh::SharedBytes::Write& write) {
+    constexpr int kPause = 100;  // milliseconds
+    std::array<char, 65'536> piece;
+    for (;;) {
+      write({});  // it throws where nobody needs more
+      pollfd input{STDIN_FILENO, POLLIN, 0};
+      if (::poll(&input, 1, kPause) == 0) continue;
+      const ssize_t count = ::read(STDIN_FILENO, piece.data(), piece.size());
+      if (count == 0) return;
+      if (count > 0) write({piece.data(), static_cast<std::size_t>(count)});
+      if (count < 0 && errno != EINTR && errno != EAGAIN)
+        throw std::runtime_error(
+            fmt::format("standard input cannot be read: {}", std::strerror(errno)));
+    }
+  };
+  return std::make_shared<const ssh::SharedBytes>(std::move(bytes));
+}
+
 class CommandAction : public Action {
  public:
   void add_options(Options& command) override;
@@ -37,6 +66,8 @@ class CommandAction : public Action {
   std::optional<Option> command_flag_;
   bool shell_ = false;
   double timeout_ = 0;
+  bool fail_fast_ = false;
+  bool stdin_ = false;
   bool yes_ = false;
 };
 
@@ -50,6 +81,9 @@ void CommandAction::add_options(Options& command) {
   command.add_option("--timeout", timeout_, "end the command after this many seconds")
       .check(must_be_seconds)
       .type_name("SECONDS");
+  command.add_flag("--stdin", stdin_, "give standard input to the command on all hosts");
+  command.add_flag("--fail_fast", fail_fast_,
+                   "the first host that fails ends the command on the others");
   add_output_options(command, output_);
   command.add_flag("--yes", yes_, "do not ask before using a recorded run's hosts");
 }
@@ -92,11 +126,15 @@ std::vector<ssh::HostResult> CommandAction::run_all(ssh::Remote& remote,
                                                     ssh::Events& events) const {
   const bool shows_gpus = command_ == kGpuTable;
   std::vector<ssh::Task> tasks;
-  for (std::size_t i = 0; i < remote.hosts().size(); ++i)
-    tasks.push_back({i, ssh::Command{shows_gpus ? kGpuTableOrFailure : command_}});
+  ssh::Command command{shows_gpus ? kGpuTableOrFailure : command_};
+  if (stdin_) command.input_from = standard_input();
+  for (std::size_t i = 0; i < remote.hosts().size(); ++i) tasks.push_back({i, command});
   ssh::RunOptions options;
   options.keep_output = ssh::KeepOutput::no;
   if (timeout_ > 0) options.timeout = from_seconds(timeout_);
+  // Who waits for a first Ctrl-C's hosts would wait for an input that may never end.
+  if (stdin_) options.on_interrupt = ssh::OnInterrupt::leave;
+  if (fail_fast_) options.on_failure = ssh::OnFailure::end_others;
   auto results = remote.run(std::move(tasks), events, options);
   for (ssh::HostResult& result : results) {
     if (result.failure == ssh::Failure::timed_out)
@@ -111,6 +149,9 @@ std::vector<ssh::HostResult> CommandAction::run_all(ssh::Remote& remote,
 
 int CommandAction::run(Invocation& invocation) {
   take_program(invocation.program);
+  if (stdin_ && hosts_.hostfile == "-")
+    throw UsageError("--stdin and --hostfile - both read standard input",
+                     "--runs_on names the hosts, or --hostfile a file");
   const Targets chosen = targets(invocation);
   const auto remote = invocation.reach(chosen.hosts, chosen.connect);
   return show_output(invocation.console, *remote, output_, command_,

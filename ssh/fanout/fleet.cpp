@@ -9,7 +9,7 @@
 #include <cassert>
 #include <exception>
 #include <functional>
-#include <map>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -42,13 +42,26 @@ struct FleetRound {
   Events* events = nullptr;
   RunOptions options;
   std::exception_ptr failure;
-  Clock::time_point told = Clock::now();  ///< the time when events last heard of a host
-  std::map<std::shared_ptr<const SharedBytes>, std::unique_ptr<SharedOutput>> outputs;
+  Clock::time_point told = Clock::now();      ///< the time when events last heard of a host
+  std::optional<Host> failed = {};            ///< the first one, if it ends the others' commands
+  std::vector<Connection*> in_shell;          ///< of each task whose command runs in a login shell
+  std::optional<SharedOutputs> outputs = {};  ///< the inputs that tasks share
 };
 
 void set_not_started(HostResult& result) {
   result.failure = Failure::not_started;
   result.error = kNotStarted;
+}
+
+HostError ended_for(const Host& failed) {
+  return {Failure::ended, fmt::format("ended because {} failed", to_string(failed))};
+}
+
+void set_ended(HostResult& result, const Host& failed) {
+  result.failure = Failure::ended;
+  result.error = ended_for(failed).what();
+  result.hint.clear();
+  result.was_ended = true;
 }
 
 class Fleet : public Remote {
@@ -92,10 +105,13 @@ class Fleet : public Remote {
   using OnOutput = std::function<void(Stream, std::string_view)>;
   asio::awaitable<int> ask_program(FleetRound& round, std::size_t index, Follows follows,
                                    OnOutput on_output, Deadline deadline);
-  void make_soon(FleetRound& round, const std::shared_ptr<const SharedBytes>& bytes);
   asio::awaitable<int> run_in_shell(FleetRound& round, std::size_t index, Connection& connection,
                                     CommandStreams streams, Deadline deadline);
-  asio::awaitable<bool> feed(FleetRound& round, std::size_t index, int pipe, Deadline deadline);
+  asio::awaitable<bool> feed(FleetRound& round, std::size_t index, int pipe,
+                             const Deadline* deadline);
+  asio::awaitable<void> feed_shell(FleetRound& round, std::size_t index, OwnedFd pipe,
+                                   const Deadline* deadline);
+  void end_others(FleetRound& round, const HostResult& result);
 
   std::unique_ptr<HostLinks> links_;
   Reactor& reactor_;
@@ -187,6 +203,7 @@ asio::awaitable<int> Fleet::attempt(FleetRound& round, std::size_t index) {
   }
   result.host_key = connection->host_key();
   if (interrupted()) throw HostError(Failure::not_started, kNotStarted);
+  if (round.failed) throw ended_for(*round.failed);
   OnOutput on_output = [this, &round, &result, &task, options](Stream stream,
                                                                std::string_view bytes) {
     if (options.keep_output == KeepOutput::yes) {
@@ -216,7 +233,7 @@ asio::awaitable<int> Fleet::ask_program(FleetRound& round, std::size_t index, Fo
   const std::size_t host = round.tasks[index].host;
   HostRequests requests;
   requests.write = [this, &round, index, deadline](int pipe) {
-    return feed(round, index, pipe, deadline);
+    return feed(round, index, pipe, &deadline);
   };
   requests.on_output = on_output;
   requests.are_followed = follows == Follows::more && has_room_for_programs_;
@@ -235,43 +252,67 @@ asio::awaitable<int> Fleet::ask_program(FleetRound& round, std::size_t index, Fo
 
 /// Hands a host's command its own input and what it shares with others. Whether it has all.
 asio::awaitable<bool> Fleet::feed(FleetRound& round, std::size_t index, int pipe,
-                                  Deadline deadline) {
+                                  const Deadline* deadline) {
   const Task& task = round.tasks[index];
   const Command& command = std::get<Command>(task.step);
   if (command.input_from == nullptr) {
     const std::string_view input = command.input;
-    co_return co_await write_all(reactor_, pipe, input, deadline);
+    co_return co_await write_all(reactor_, pipe, input, *deadline);
   }
-  // Long rounds share many of them, one after another: what no task can name again goes.
-  std::erase_if(round.outputs, [](const auto& each) { return each.first.use_count() == 1; });
-  std::unique_ptr<SharedOutput>& output = round.outputs[command.input_from];
-  if (output == nullptr) output = std::make_unique<SharedOutput>(reactor_, *command.input_from);
-  std::function<void(const Transferred&)> on_sent = [this, &round,
+  SharedOutput& output = round.outputs->of(command.input_from);
+  std::function<void(const Transferred&)> on_sent = [this, &round, index,
                                                      &task](const Transferred& input) {
+    round.outputs->note_taken(index, input.bytes);
     const auto& soon = std::get<Command>(task.step).input_soon;
-    if (soon && input.all) make_soon(round, soon);
+    if (soon && input.all) round.outputs->make_soon(soon);
     tell(round, [&](Events& events) { events.on_progress(task.host, input); });
   };
-  co_return co_await output->send(pipe, command.input, deadline, std::move(on_sent));
+  co_return co_await output.send(pipe, command.input, deadline, std::move(on_sent));
 }
 
-void Fleet::make_soon(FleetRound& round, const std::shared_ptr<const SharedBytes>& bytes) {
-  std::unique_ptr<SharedOutput>& output = round.outputs[bytes];
-  if (output != nullptr) return;
+/// A command whose input cannot be had to its end must not take it for whole.
+asio::awaitable<void> Fleet::feed_shell(FleetRound& round, std::size_t index, OwnedFd pipe,
+                                        const Deadline* deadline) {
+  std::exception_ptr failure;
   try {
-    output = std::make_unique<SharedOutput>(reactor_, *bytes);
-  } catch (const HostError&) {
-    // The command that needs it says so.
+    co_await feed(round, index, pipe.get(), deadline);
+  } catch (...) {  // whatever it is, the command is told to end first
+    failure = std::current_exception();
+    if (round.in_shell[index] != nullptr) round.in_shell[index]->expire();
   }
+  round.outputs->note_taken(index, SharedOutputs::kAll);
+  if (failure) std::rethrow_exception(failure);
 }
 
 asio::awaitable<int> Fleet::run_in_shell(FleetRound& round, std::size_t index,
                                          Connection& connection, CommandStreams streams,
                                          Deadline deadline) {
   const Command& command = std::get<Command>(round.tasks[index].step);
-  assert(command.input_from == nullptr);  // only dtool-host takes such input
-  streams.input = command.input;
-  co_return co_await connection.execute(command.line, std::move(streams), deadline);
+  Pipe input;
+  Deadline end_of_input = kNoDeadline;
+  TaskGroup feeding(reactor_);
+  if (command.input_from == nullptr) {
+    streams.input = command.input;
+  } else {
+    input = make_pipe(NonBlocking::both);
+    streams.input_fd = input.reader.get();
+    streams.on_input_taken = [&input] { input.reader.reset(); };
+    feeding.spawn(feed_shell(round, index, std::move(input.writer), &end_of_input));
+  }
+  round.in_shell[index] = &connection;
+  int exit_code = -1;
+  std::exception_ptr failure;
+  try {
+    exit_code = co_await connection.execute(command.line, std::move(streams), deadline);
+  } catch (...) {  // whatever it is, the input must end first
+    failure = std::current_exception();
+  }
+  round.in_shell[index] = nullptr;
+  input.reader.reset();
+  end_of_input = Clock::now();
+  co_await feeding.join();  // an input that could not be had is the better explanation
+  if (failure) std::rethrow_exception(failure);
+  co_return exit_code;
 }
 
 asio::awaitable<void> Fleet::answer(FleetRound& round, std::size_t index) {
@@ -293,6 +334,10 @@ asio::awaitable<void> Fleet::answer(FleetRound& round, std::size_t index) {
     result.failure = Failure::unreachable;
     result.error = error.what();
   }
+  const bool was_cut = result.failure == Failure::timed_out ||
+                       result.failure == Failure::connection_lost ||
+                       result.failure == Failure::not_started || result.failure == Failure::ended;
+  if (round.failed && was_cut) set_ended(result, *round.failed);
   result.elapsed =
       std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - *round.begun[index]);
   // A connection on which something went wrong is not used again; of what went wrong on this
@@ -310,6 +355,15 @@ std::optional<NextTask> Fleet::next_task(FleetRound& round, std::size_t index) {
   return next;
 }
 
+void Fleet::end_others(FleetRound& round, const HostResult& result) {
+  const bool goes_on = round.options.on_failure == OnFailure::go_on;
+  if (goes_on || result.ok() || round.failed || interrupted()) return;
+  round.failed = result.host;
+  links_->interrupt();
+  for (Connection* connection : round.in_shell)
+    if (connection != nullptr) connection->expire();
+}
+
 /// An interrupt ends it; the task that follows tells so.
 asio::awaitable<void> Fleet::pause(std::chrono::milliseconds duration) {
   if (duration == std::chrono::milliseconds(0)) co_return;
@@ -324,6 +378,8 @@ asio::awaitable<void> Fleet::work(FleetRound& round) {
     const std::size_t index = round.next++;
     if (interrupted()) {
       set_not_started(round.results[index]);
+    } else if (round.failed) {
+      set_ended(round.results[index], *round.failed);
     } else {
       round.begun[index] = Clock::now();
       co_await answer(round, index);
@@ -338,6 +394,8 @@ asio::awaitable<void> Fleet::work(FleetRound& round) {
     }
     assert(!round.is_answered[index]);  // a host is never counted twice
     round.is_answered[index] = true;
+    round.outputs->note_taken(index, SharedOutputs::kAll);
+    end_others(round, round.results[index]);
     tell(round, [&round, index](Events& events) {
       events.on_result(round.tasks[index].host, round.results[index]);
     });
@@ -360,12 +418,15 @@ std::vector<HostResult> Fleet::run(std::vector<Task> tasks, Events& events,
   round.results.resize(tasks.size());
   round.is_answered.resize(tasks.size());
   round.begun.resize(tasks.size());
+  round.in_shell.resize(tasks.size());
+  const auto limits =
+      tasks.size() <= width_ ? SharedOutputs::Limits::yes : SharedOutputs::Limits::no;
+  round.outputs.emplace(reactor_, tasks.size(), limits);
   for (std::size_t i = 0; i < tasks.size(); ++i) round.results[i].host = hosts_.at(tasks[i].host);
   round.tasks = std::move(tasks);
   round.events = &events;
   round.options = options;
   if (round.tasks.empty()) return {};
-
   round_ = &round;
   interrupts_.look();
   start_workers(round);

@@ -4,6 +4,7 @@
 #include <pwd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <exception>
 
 #include "ssh/fanout/links.h"
@@ -36,7 +37,7 @@ class LocalConnection : public Connection {
   void abandon() override {
     if (running_ != nullptr) running_->tell_to_end();
   }
-  void expire() override { abandon(); }
+  void expire() override { is_expired_ = true; }
   bool is_usable() const override { return true; }
 
  private:
@@ -50,9 +51,11 @@ class LocalConnection : public Connection {
   asio::awaitable<void> pump_input(RunningCommand& running);
   asio::awaitable<void> pump_output(RunningCommand& running, Stream stream);
   void start_pumps(TaskGroup& pumps, RunningCommand& running);
+  asio::awaitable<int> wait(Process& process, Deadline deadline);
 
   Reactor& reactor_;
   Process* running_ = nullptr;
+  bool is_expired_ = false;
 };
 
 asio::awaitable<void> LocalConnection::pump_input(RunningCommand& running) {
@@ -75,6 +78,16 @@ void LocalConnection::start_pumps(TaskGroup& pumps, RunningCommand& running) {
   if (running.in.writer) pumps.spawn(pump_input(running));
   if (running.out.reader) pumps.spawn(pump_output(running, Stream::out));
   if (running.err.reader) pumps.spawn(pump_output(running, Stream::err));
+}
+
+/// In slices, since expire() may come meanwhile.
+asio::awaitable<int> LocalConnection::wait(Process& process, Deadline deadline) {
+  bool has_ended = false;
+  while (!has_ended && !is_expired_ && Clock::now() < deadline) {
+    const Deadline soon = std::min(deadline, after(std::chrono::milliseconds(200)));
+    has_ended = co_await process.ends_before(soon);
+  }
+  co_return co_await process.wait(Clock::now());
 }
 
 asio::awaitable<int> LocalConnection::execute(std::string line, CommandStreams streams,
@@ -106,6 +119,8 @@ asio::awaitable<int> LocalConnection::execute(std::string line, CommandStreams s
   program.folder = home_folder();
   Process process(reactor_, program, descriptors);
   running_ = &process;
+  is_expired_ = false;
+  if (running.streams.on_input_taken) running.streams.on_input_taken();
   running.in.reader.reset();
   running.out.writer.reset();
   running.err.writer.reset();
@@ -115,7 +130,7 @@ asio::awaitable<int> LocalConnection::execute(std::string line, CommandStreams s
   int exit_code = -1;
   std::exception_ptr failure;
   try {
-    exit_code = co_await process.wait(deadline);
+    exit_code = co_await wait(process, deadline);
   } catch (...) {  // whatever it is, the pumps must end first
     failure = std::current_exception();
   }

@@ -217,8 +217,10 @@ int remote_shell(const std::vector<std::string>& words) {
 
 namespace {
 
-/// How often a host that has all there is looks for more.
+/// How often a host that has all there is looks for more, and what makes the bytes for room.
 constexpr std::chrono::milliseconds kLookAgain{5};
+/// How often a full pipe is looked at for a deadline that was moved.
+constexpr std::chrono::milliseconds kSlice{200};
 
 OwnedFd make_file() {
   OwnedFd file = file_without_name();
@@ -240,10 +242,11 @@ off_t size_of(int fd) {
 
 }  // namespace
 
-SharedOutput::SharedOutput(Reactor& reactor, const SharedBytes& bytes)
+SharedOutput::SharedOutput(Reactor& reactor, const SharedBytes& bytes, std::uint64_t most_unsent)
     : reactor_(reactor),
       file_(make_file()),
       on_whole_(bytes.on_whole),
+      most_unsent_(most_unsent),
       thread_([this, maker = bytes.make] { make(maker); }) {}
 
 SharedOutput::~SharedOutput() {
@@ -255,8 +258,10 @@ void SharedOutput::make(const std::function<void(const SharedBytes::Write&)>& ma
   sigset_t all;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, nullptr);  // they are the other thread's
+  std::uint64_t made = 0;
   try {
-    maker([this](std::string_view bytes) {
+    maker([this, &made](std::string_view bytes) {
+      wait_for_room(made += bytes.size());
       if (is_unwanted_) throw std::runtime_error("no host needs the rest of it");
       if (on_whole_) digest_.add(bytes);
       while (!bytes.empty()) {
@@ -271,6 +276,23 @@ void SharedOutput::make(const std::function<void(const SharedBytes::Write&)>& ma
     error_ = error.what();
   }
   is_made_ = true;
+}
+
+void SharedOutput::wait_for_room(std::uint64_t made) const {
+  while (most_unsent_ > 0 && !is_unwanted_ && made > let_go_ + most_unsent_)
+    std::this_thread::sleep_for(kLookAgain);
+}
+
+void SharedOutput::let_go(std::uint64_t at) {
+  // Pipes hold pages of the file, not copies: a hole near them would put zeros into what was sent.
+  constexpr std::uint64_t kInPipes = 1U << 20U, kStep = 4U << 20U;
+  at = std::min(at, static_cast<std::uint64_t>(size_of(file_.get())));
+  at = at < kInPipes ? 0 : (at - kInPipes) / kStep * kStep;
+  if (at == let_go_) return;
+  // A file system without holes keeps them.
+  ::fallocate(file_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(let_go_),
+              static_cast<off_t>(at - let_go_));
+  let_go_ = at;
 }
 
 void SharedOutput::tell_when_made() {
@@ -291,18 +313,19 @@ Transferred SharedOutput::transferred(off_t at) const {
 
 /// False if the reader has gone, or the file cannot be read.
 asio::awaitable<bool> SharedOutput::send_what_is_there(Waiter& waiter, int fd, off_t& at,
-                                                       Deadline deadline) {
+                                                       const Deadline* deadline) {
   constexpr std::size_t kChunk = 65'536;  // the bytes that a pipe holds
   const ssize_t count = ::sendfile(fd, file_.get(), &at, kChunk);
   if (count >= 0 || errno == EINTR) co_return true;
   if (errno != EAGAIN) co_return false;
-  const auto outcome = co_await waiter.wait(Waiter::For::writable, deadline);
-  co_return outcome == Waiter::Outcome::ready;
+  const Deadline soon = std::min(*deadline, after(kSlice));
+  co_await waiter.wait(Waiter::For::writable, soon);
+  co_return Clock::now() < *deadline;
 }
 
-asio::awaitable<bool> SharedOutput::send(int fd, std::string_view before, Deadline deadline,
+asio::awaitable<bool> SharedOutput::send(int fd, std::string_view before, const Deadline* deadline,
                                          std::function<void(const Transferred&)> on_sent) {
-  const bool is_taken = co_await write_all(reactor_, fd, before, deadline);
+  const bool is_taken = co_await write_all(reactor_, fd, before, *deadline);
   if (!is_taken) co_return false;
   Waiter waiter(reactor_, fd);
   off_t at = 0;
@@ -323,9 +346,33 @@ asio::awaitable<bool> SharedOutput::send(int fd, std::string_view before, Deadli
       on_sent(transferred(at));  // this call tells that this is all
       co_return true;
     }
-    if (Clock::now() >= deadline || !has_reader(fd)) co_return false;
+    if (Clock::now() >= *deadline || !has_reader(fd)) co_return false;
     co_await reactor_.sleep(kLookAgain);
   }
+}
+
+SharedOutput& SharedOutputs::of(const std::shared_ptr<const SharedBytes>& bytes) {
+  // Long rounds share many of them, one after another: what no task can name again goes.
+  std::erase_if(outputs_, [](const auto& each) { return each.first.use_count() == 1; });
+  std::unique_ptr<SharedOutput>& output = outputs_[bytes];
+  const std::uint64_t most_unsent = limits_ == Limits::yes ? bytes->most_unsent : 0;
+  if (output == nullptr) output = std::make_unique<SharedOutput>(reactor_, *bytes, most_unsent);
+  return *output;
+}
+
+void SharedOutputs::make_soon(const std::shared_ptr<const SharedBytes>& bytes) {
+  try {
+    of(bytes);
+  } catch (const HostError&) {
+    // The command that needs it says so.
+  }
+}
+
+void SharedOutputs::note_taken(std::size_t task, std::uint64_t bytes) {
+  taken_[task] = bytes;
+  for (const auto& [shared, output] : outputs_)
+    if (shared->most_unsent > 0 && output != nullptr)
+      output->let_go(*std::ranges::min_element(taken_));
 }
 
 }  // namespace dtool::ssh

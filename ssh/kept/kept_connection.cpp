@@ -103,6 +103,7 @@ void KeptConnection::send_order(RunningCommand& running, const std::string& line
   running.err.writer.reset();
   running.input.reset();
   if (!is_sent) throw keeper_gone();
+  if (streams.on_input_taken) streams.on_input_taken();
 }
 
 asio::awaitable<void> KeptConnection::pump(RunningCommand& running, Stream stream) {

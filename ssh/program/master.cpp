@@ -155,6 +155,7 @@ class MasterConnection : public Connection {
     if (talk_ != nullptr) ::shutdown(talk_->fd(), SHUT_RDWR);
   }
   void expire() override {
+    is_expired_ = true;
     if (talk_ != nullptr) talk_->expire();
   }
   bool is_usable() const override {
@@ -186,6 +187,7 @@ class MasterConnection : public Connection {
   OwnedFd in_use_;
   bool is_usable_ = true;
   Talk* talk_ = nullptr;  ///< the command's that runs
+  bool is_expired_ = false;
 };
 
 asio::awaitable<void> MasterConnection::pump_input(RunningCommand& running) {
@@ -288,6 +290,8 @@ asio::awaitable<void> MasterConnection::await_end(Talk& talk, RunningCommand& ru
                         "ControlMaster ask wants a yes to each");
       running.why_refused = packet->text;
       co_return;
+    } else if (packet->kind == MuxKind::session_opened && running.streams.on_input_taken) {
+      running.streams.on_input_taken();
     }
   }
 }
@@ -341,6 +345,7 @@ asio::awaitable<void> MasterConnection::run(RunningCommand& running, std::string
   std::optional<Talk> talk;
   talk.emplace(reactor_, std::move(socket));
   talk_ = &*talk;
+  if (is_expired_) talk->expire();
   co_await start(*talk, running, line);
   TaskGroup pumps(reactor_);
   if (running.in.writer) pumps.spawn(pump_input(running));
@@ -364,7 +369,7 @@ asio::awaitable<void> MasterConnection::run(RunningCommand& running, std::string
 
 asio::awaitable<int> MasterConnection::execute(std::string line, CommandStreams streams,
                                                Deadline deadline) {
-  is_usable_ = false;  // the connection is not usable until all is told
+  is_usable_ = is_expired_ = false;  // the connection is not usable until all is told
   const Deadline patience = std::min(deadline, after(kForEndOfLastSession));
   RunningCommand running;
   for (std::chrono::milliseconds pause{10};; pause *= 2) {

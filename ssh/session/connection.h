@@ -21,6 +21,9 @@ enum class ShellOutput { hand_on, leave_out };
 struct CommandStreams {
   std::string input = {};  ///< used if input_fd is -1
   int input_fd = -1;
+  /// Optional: called once input_fd is used by other processes alone, so that it can be closed here
+  /// and its writer sees when they have closed it.
+  std::function<void()> on_input_taken = {};
   /// The callback for a stream whose descriptor below is -1.
   std::function<void(Stream, std::string_view)> on_output = {};
   int output_fd = -1;

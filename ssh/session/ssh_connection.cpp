@@ -88,14 +88,16 @@ asio::awaitable<int> SshConnection::execute(std::string line, CommandStreams str
   if (ahead_ == nullptr) co_await open_ahead(deadline);
   Exchange exchange(reactor_, *session_, std::move(ahead_), std::move(streams), EndsWith::exit_code,
                     deadline);
-  co_await start(exchange.channel().handle(), line, deadline);
+  bool has_started = false;
   bool has_timed_out = false;
   running_ = &exchange;
   std::exception_ptr failure;
   try {
+    co_await start(exchange.channel().handle(), line, deadline);
+    has_started = true;
     co_await exchange.run();
   } catch (const HostError& error) {
-    has_timed_out = error.failure() == Failure::timed_out;
+    has_timed_out = has_started && error.failure() == Failure::timed_out;
     if (!has_timed_out) failure = std::current_exception();
   } catch (...) {  // whatever it is, the exchange must be forgotten first
     failure = std::current_exception();

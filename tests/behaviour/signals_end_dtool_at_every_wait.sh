@@ -79,7 +79,7 @@ begin_followed() {
 begin_followed
 
 # What meets the waits; each in a folder of its own.
-scenarios=(direct jump local name agent push mended kept kept_fetch relay follow lost fetch attach no_greeting program program_fetch program_asks program_shares refused program_refused forward)
+scenarios=(direct jump local name agent push mended kept kept_fetch relay follow lost fetch attach no_greeting program program_fetch program_asks program_shares refused program_refused forward input)
 meet_direct() { dtool_at command --runs_on h1 --command 'cat; seq 20000; echo told >&2'; }
 meet_jump() { dtool_at command --runs_on h2,h3 --command 'seq 1000'; }
 meet_local() { dtool_at command --runs_on local --command 'seq 1000'; }
@@ -113,6 +113,7 @@ meet_program_asks() { at_terminal command --ssh_program ssh --ssh_cmd "ssh -o Id
 meet_program_shares() { at_terminal command --ssh_program ssh --ask once --ssh_cmd "ssh -o IdentityFile=$work/locked_key -o IdentitiesOnly=yes" --runs_on "h1,$log_in_user@h1" --command true; }
 meet_refused() { dtool_at command --runs_on h5 --command true; }
 meet_program_refused() { dtool_at command --ssh_program ssh --runs_on h5 --command true; }
+meet_input() { dtool_at command --stdin --runs_on h1 --command 'head -c 9' < <(exec yes); }
 meet_forward() {
   local port=$((20000 + BASHPID % 10000)) launcher=$BASHPID
   { for _ in 1 2 3 4; do sleep 0.5; head -c 3 <"/dev/tcp/127.0.0.1/$port" || true; done; kill "$launcher"; } >/dev/null 2>&1 &

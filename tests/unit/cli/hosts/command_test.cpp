@@ -71,6 +71,12 @@ TEST_F(CommandExitCode, IsTheLargestAndWithoutAnAnswer255) {
   EXPECT_EQ(code(flags, {{0, tests::failed(ssh::Failure::unreachable, "")}, {1, exits(2)}}), 255);
 }
 
+TEST_F(CommandExitCode, OfOneThatWasEndedForAnothersFailureDoesNotCount) {
+  ssh::HostResult ended = tests::failed(ssh::Failure::ended, "ended because h1 failed");
+  ended.was_ended = true;
+  EXPECT_EQ(code({"--exit_code", "remote"}, {{0, exits(7)}, {1, ended}}), 7);
+}
+
 TEST_F(CommandExitCode, IsPassedOnInTheDocument) {
   is_json = true;
   EXPECT_EQ(code({"--exit_code", "max"}, {{1, exits(9)}}), 9);

@@ -110,6 +110,28 @@ TEST(Fleet, ATasksOwnOptionsGoBeforeThoseOfTheRun) {
   EXPECT_EQ(results[0].failure, Failure::timed_out);
 }
 
+TEST(Fleet, AHostThatFailsEndsTheOthersWhereThatIsWanted) {
+  const tests::TemporaryFolder folder;
+  const std::string fifo = quote((folder.path() / "fifo").native());
+  ASSERT_EQ(std::system(("mkfifo " + fifo).c_str()), 0);
+  Events events;
+  RunOptions options;
+  options.on_failure = OnFailure::end_others;
+  const auto fleet = make_fleet(std::vector<Host>(4, parse_host("local")), {.width = 3});
+  const auto results = fleet->run({{0, Command{"trap '' TERM; echo > " + fifo + "; exec sleep 60"}},
+                                   {1, Command{"true"}},
+                                   {2, Command{"cat " + fifo + "; exit 3"}},
+                                   {3, Command{"sleep 60"}}},
+                                  events, options);
+  EXPECT_EQ(results.at(2).exit_code, 3);
+  EXPECT_TRUE(results.at(1).ok());
+  for (const std::size_t host : {0U, 3U}) {
+    EXPECT_EQ(results.at(host).failure, Failure::ended);
+    EXPECT_EQ(results[host].error, "ended because local failed");
+    EXPECT_TRUE(results[host].was_ended);
+  }
+}
+
 TEST_F(InterruptedFleet, AfterAnInterruptAFurtherTaskIsNotStarted) {
   Steps steps;
   steps.next[0] = std::vector<NextTask>(3, next(0, "printf never"));

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <stdexcept>
 #include <string>
@@ -23,8 +24,10 @@ using tests::run_in;
 class SharedOutputTest : public testing::Test {
  protected:
   asio::awaitable<void> send(SharedOutput& output, std::string before, OwnedFd pipe) {
-    std::function<void(const Transferred&)> on_sent = [](const Transferred&) {};
-    co_await output.send(pipe.get(), before, kNoDeadline, on_sent);
+    std::function<void(const Transferred&)> on_sent = [this, &output](const Transferred& sent) {
+      if (lets_go) output.let_go(sent.bytes);
+    };
+    co_await output.send(pipe.get(), before, &kNoDeadline, on_sent);
   }
 
   asio::awaitable<void> read(OwnedFd pipe, std::string& into) {
@@ -37,7 +40,7 @@ class SharedOutputTest : public testing::Test {
   /// What each of the readers got, before which `befores` were sent.
   std::vector<std::string> sent(const SharedBytes& bytes, const std::vector<std::string>& befores) {
     std::vector<std::string> got(befores.size());
-    SharedOutput output(reactor, bytes);
+    SharedOutput output(reactor, bytes, bytes.most_unsent);
     TaskGroup group(reactor);
     for (std::size_t i = 0; i < befores.size(); ++i) {
       Pipe pipe = make_pipe(NonBlocking::both);
@@ -49,6 +52,7 @@ class SharedOutputTest : public testing::Test {
   }
 
   Reactor reactor;
+  bool lets_go = false;  ///< of what the last reader has taken
 };
 
 TEST_F(SharedOutputTest, EachReaderGetsAllOfItBehindItsOwnWords) {
@@ -87,6 +91,39 @@ TEST_F(SharedOutputTest, WhatCannotBeMadeIsThisMachinesFault) {
     EXPECT_EQ(error.failure(), Failure::local_program);
     EXPECT_STREQ(error.what(), "the file is gone");
   }
+}
+
+TEST_F(SharedOutputTest, WhatNobodyHasTakenHoldsBackWhatMakesIt) {
+  constexpr std::size_t kPiece = 1U << 20U;
+  std::atomic<std::size_t> made = 0;
+  SharedBytes bytes;
+  bytes.make = [&made](const SharedBytes::Write& write) {
+    const std::string piece(kPiece, 'x');
+    for (int i = 0; i < 64; ++i, made += kPiece) write(piece);
+  };
+  const auto wait_for = [&made](std::size_t wanted) {
+    while (made < wanted) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  };
+  SharedOutput output(reactor, bytes, 16 * kPiece);
+  wait_for(16 * kPiece);
+  EXPECT_EQ(made, 16 * kPiece);
+  output.let_go(9 * kPiece);
+  wait_for(24 * kPiece);
+  EXPECT_EQ(made, 24 * kPiece);
+}
+
+TEST_F(SharedOutputTest, WhatIsLetGoHasArrived) {
+  std::string large(48U << 20U, '\0');
+  for (std::size_t i = 0; i < large.size(); ++i) large[i] = static_cast<char>(i % 251 + 1);
+  SharedBytes bytes;
+  bytes.most_unsent = 16U << 20U;
+  bytes.make = [&large](const SharedBytes::Write& write) {
+    for (std::size_t at = 0; at < large.size(); at += 65'536)
+      write(std::string_view(large).substr(at, 65'536));
+  };
+  lets_go = true;
+  EXPECT_TRUE(sent(bytes, {""}).front() == large);
 }
 
 }  // namespace
