@@ -59,6 +59,7 @@ std::unique_ptr<Action> make_config();
 std::unique_ptr<Action> make_copy();
 std::unique_ptr<Action> make_disconnect();
 std::unique_ptr<Action> make_install();
+std::unique_ptr<Action> make_exec();
 std::unique_ptr<Action> make_fetch();
 std::unique_ptr<Action> make_forward();
 std::unique_ptr<Action> make_kill();
@@ -69,6 +70,7 @@ std::unique_ptr<Action> make_logs();
 std::unique_ptr<Action> make_plot();
 std::unique_ptr<Action> make_rerun();
 std::unique_ptr<Action> make_run();
+std::unique_ptr<Action> make_ssh();
 std::unique_ptr<Action> make_status();
 std::unique_ptr<Action> make_trust();
 

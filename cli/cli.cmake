@@ -64,7 +64,6 @@ add_library(dtool_cli STATIC
   cli/large_texts.cpp
   cli/logs/attach.cpp
   cli/logs/follow.cpp
-  cli/logs/forward.cpp
   cli/logs/log_lines.cpp
   cli/logs/log_output.cpp
   cli/logs/logs.cpp
@@ -105,6 +104,9 @@ add_library(dtool_cli STATIC
   cli/shell/completion.cpp
   cli/shell/man_page.cpp
   cli/shell/print_completion.cpp
+  cli/visit/exec.cpp
+  cli/visit/forward.cpp
+  cli/visit/ssh.cpp
   cli/watch/diff.cpp
   cli/watch/find_run.cpp
   cli/watch/list.cpp

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "cli/console.h"
+#include "cli/others_words.h"
 #include "killfiles/nearest.h"
 #include "ssh/quote.h"
 
@@ -50,96 +51,9 @@ std::vector<std::string> subcommands_of(const CLI::App& app) {
   return names;
 }
 
-/// Words of other programs, and the hint at what has their part here.
-struct OthersWords {
-  std::string_view words;
-  std::string_view ours;  ///< the hint is for commands that have this flag
-  std::string_view hint;
-};
-
 bool has_word(std::string_view words, const std::string& word) {
   return fmt::format(" {} ", words).find(" " + word + " ") != std::string::npos;
 }
-
-/// Flags of torchrun, mpirun, Slurm, Docker, kubectl, gh, pdsh, ssh and tail. The first row counts
-/// whose flag the command has.
-constexpr OthersWords kOthersFlags[] = {
-    {"--nnodes --nodes -N --num_nodes --num_machines --replicas", "--runs_on",
-     "the hosts decide how many machines there are: --runs_on"},
-    {"--node_rank --machine_rank", "--runs_on",
-     "dtool gives each machine its number, in the order of --runs_on"},
-    {"--master_addr", "--runs_on",
-     "rank 0 is on the first host; --distributed_ip_and_port chooses its address"},
-    {"--master_port", "--runs_on",
-     "dtool takes a free port; --distributed_ip_and_port chooses one"},
-    {"--rdzv_endpoint --rdzv_backend --rdzv_id", "--distributed_ip_and_port",
-     "the machines find rank 0 by themselves; --distributed_ip_and_port chooses where it listens"},
-    {"--standalone", "--runs_on", "a run without --runs_on is on this machine"},
-    {"-m --module", "--torchrun", "a module goes after --: -- python3 -m NAME"},
-    {"--ntasks --ntasks_per_node --num_processes -ppn --map_by", "--nproc_per_node",
-     "--nproc_per_node says how many processes each machine has"},
-    {"--host --nodelist", "--runs_on", "hosts go after --runs_on, or with a file after --hostfile"},
-    {"-g", "--runs_on", "a group stands among the hosts: --runs_on @GROUP"},
-    {"--machinefile", "--hostfile", "did you mean --hostfile?"},
-    {"--mca", "--mpirun_arg", "mpirun's own flags go after --mpirun_arg"},
-    {"--env -e", "--export", "variables go after --export: --export VAR=VALUE"},
-    {"-d --detach", "--follow", "a run goes on by itself; --follow shows it until its end"},
-    {"--name --job_name -J", "--extra_tag", "--extra_tag TEXT becomes a part of the run's id"},
-    {"--array", "--seeds", "--seeds LIST starts a run for each seed"},
-    {"-p", "--partition", "did you mean --partition?"},
-    {"-t", "--time", "did you mean --time?"},
-    {"-c", "--cpus_per_task", "did you mean --cpus_per_task?"},
-    {"-A", "--account", "did you mean --account?"},
-    {"--wdir --chdir --workdir -D", "--code_path",
-     "--code_path says where the code goes on the hosts"},
-    {"--output --log_dir -o", "--output_dir",
-     "outputs and logs go below --output_dir; dtool logs shows logs"},
-    {"--image --rm -it", "--container", "did you mean --container IMAGE?"},
-    {"--volume --mount -v", "--bind", "did you mean --bind?"},
-    {"-i", "--ssh_cmd", "a key goes into ssh's command line: --ssh_cmd 'ssh -i KEY'"},
-    {"--user -l", "--runs_on", "a user stands before the host: --runs_on USER@HOST"},
-    {"--port -p", "--runs_on", "a port stands after the host: --runs_on HOST:PORT"},
-    {"--force -f", "--grace", "--grace 0 kills at once"},
-    {"--signal", "--grace", "--grace says how long a program has between TERM and KILL"},
-    {"--follow -f -w", "--watch", "did you mean --watch?"},
-    {"-c", "--machine", "did you mean --machine?"},
-    {"--lines --limit -L", "--tail", "did you mean --tail?"},
-    {"-a --all", "--state", "dtool list shows all runs"},
-    {"--fanout --forks", "--width", "did you mean --width?"},
-    {"-y", "--yes", "did you mean --yes?"},
-    {"-q", "--quiet", "did you mean --quiet?"},
-    {"-o --output", "--json", "did you mean --json?"},
-    {"--jq", "--json", "jq reads what --json prints"},
-    {"--log", "--json", "dtool logs shows the logs"},
-    {"--log_failed", "--json", "dtool logs --first_failure shows the lines before a failure"},
-};
-
-/// Commands of other programs, by dtool's own.
-constexpr std::pair<std::string_view, std::string_view> kOthersCommands[] = {
-    {"ls sacct history", "list"},
-    {"queue squeue", "list --state"},
-    {"ps qstat get", "status"},
-    {"top watch", "status --watch"},
-    {"describe inspect view", "show"},
-    {"compare", "diff"},
-    {"tail", "logs"},
-    {"stop cancel scancel qdel", "kill"},
-    {"rm delete", "kill --delete"},
-    {"start train launch submit apply mpirun mpiexec torchrun deepspeed accelerate srun sbatch "
-     "salloc qsub docker kubectl gh",
-     "run"},
-    {"resume", "run --resume"},
-    {"restart retry repeat", "rerun"},
-    {"exec pdsh clush", "command --runs_on HOSTS -- PROGRAM"},
-    {"ssh", "command --runs_on HOST -- PROGRAM, or attach for the terminal of a run"},
-    {"shell screen", "attach"},
-    {"cp scp rsync push upload", "copy"},
-    {"pull download", "fetch"},
-    {"doctor ping sinfo", "check"},
-    {"login", "trust"},
-    {"setup init", "config"},
-    {"-v", "--version"},
-};
 
 /// The hint at a flag of another program; empty if it is none that has its part in the command.
 std::string others_hint(const CLI::App& command, const std::string& flag) {
@@ -183,8 +97,9 @@ std::string hint_at_words(const CLI::App& command, const std::vector<std::string
       const std::string first = experiment->as<std::string>();
       line.insert(0, first.ends_with(".toml") ? "" : first + " ");
     }
-    return fmt::format("a program and its words go after --: {} -- {}; {}", name_in_full(command),
-                       line, all);
+    const char* run = command.get_option_no_throw("--machine") != nullptr ? " RUN" : "";
+    return fmt::format("a program and its words go after --: {}{} -- {}; {}", name_in_full(command),
+                       run, line, all);
   }
   if (given != nullptr && given->count() == 0 && program.empty()) {
     const std::size_t blank = line.find(' ');

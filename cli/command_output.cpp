@@ -145,6 +145,7 @@ int show_document(Console& console, ssh::Remote& remote, const OutputOptions& op
       host["stdout"] = output.mark(i, Stream::out);
       host["stderr"] = output.mark(i, Stream::err);
     }
+    if (options.tell) options.tell(i, host);
     hosts.push_back(std::move(host));
   }
   const int exit_code = passed_on(options.exit_code, results, remote);
@@ -181,6 +182,7 @@ int show_output(Console& console, ssh::Remote& remote, const OutputOptions& opti
   std::vector<ssh::HostResult> results;
   if (!options.outdir.empty()) {
     OutputFiles files(console, remote.hosts(), options.outdir);
+    files.set_on_interrupt(options.on_interrupt);
     results = run_all(files);
     console.note(fmt::format("the output is in {}", options.outdir));
   } else if (options.fold || options.diff) {
@@ -188,11 +190,13 @@ int show_output(Console& console, ssh::Remote& remote, const OutputOptions& opti
       throw UsageError("--diff needs the program diff, which is not installed on this machine",
                        "on Debian: sudo apt-get install diffutils; --fold needs no program");
     FoldedOutput output(console, remote.hosts(), "answered");
+    output.set_on_interrupt(options.on_interrupt);
     results = run_all(output);
     if (options.diff) output.print_differences(results);
     if (!options.diff) output.print();
   } else {
     StreamedOutput output(console, remote.hosts(), "answered");
+    output.set_on_interrupt(options.on_interrupt);
     results = run_all(output);
   }
   report_failures(console, results, command);

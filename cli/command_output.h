@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,12 +15,16 @@
 
 namespace dtool::cli {
 
-/// The values of the flags.
+/// The values of the flags, and what the command adds.
 struct OutputOptions {
   bool fold = false;
   bool diff = false;
   std::string outdir;     ///< empty: the output is shown
   std::string exit_code;  ///< `remote`, `max`, or empty
+  /// What a first Ctrl-C does, so that it is told.
+  ssh::OnInterrupt on_interrupt = ssh::OnInterrupt::finish;
+  /// Optional: adds to what --json has of a host.
+  std::function<void(std::size_t host, nlohmann::json& about)> tell = {};
 };
 
 void add_output_options(Options& command, OutputOptions& options);

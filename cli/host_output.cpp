@@ -52,6 +52,8 @@ std::string waiting_for(const std::vector<ssh::Host>& hosts,
 void AnswerCount::on_interrupt(const std::vector<std::size_t>& running) {
   std::vector<ssh::Host> hosts;
   for (const std::size_t host : running) hosts.push_back(hosts_[host]);
+  if (on_interrupt_ == ssh::OnInterrupt::leave && !hosts.empty())
+    return console_.note("interrupted: the command ends on " + fold_hosts_in_short(hosts));
   console_.note(hosts.empty() ? std::string("interrupted")
                               : fmt::format("interrupted: nothing more is started; waiting for {} "
                                             "(Ctrl-C again leaves them)",

@@ -20,6 +20,9 @@ class AnswerCount : public ssh::Events {
   AnswerCount(Console& console, const std::vector<ssh::Host>& hosts, std::string doing)
       : console_(console), hosts_(hosts), doing_(std::move(doing)) {}
 
+  /// What a first Ctrl-C does, so that it is told.
+  void set_on_interrupt(ssh::OnInterrupt what) { on_interrupt_ = what; }
+
   void on_result(std::size_t host, const ssh::HostResult& result) override;
   void on_silence(const std::vector<std::size_t>& waiting) override;
   void on_interrupt(const std::vector<std::size_t>& running) override;
@@ -31,6 +34,7 @@ class AnswerCount : public ssh::Events {
  private:
   std::string doing_;
   std::size_t answered_ = 0;
+  ssh::OnInterrupt on_interrupt_ = ssh::OnInterrupt::finish;
 };
 
 /// `, waiting for h3`: for the end of a line of progress. Empty if there are too many to name.

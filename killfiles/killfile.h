@@ -150,12 +150,14 @@ struct Listed {
 /// All killfiles in `folder`, newest first; empty if there is no such folder.
 std::vector<Listed> list(const std::filesystem::path& folder);
 
-/// The ids among `newest_first` that `text` may mean: the whole id; `last`, the newest one; those
-/// with that tag (`lr3` of `train_lr3_20261121-…`); those that begin with it, as by their whole
-/// name (`train_lr3`); those that have it within.
+/// The ids among `newest_first` that `text` may mean: the whole id; `last`, the newest one, and
+/// `last-1`, the one before it; those with that tag (`lr3` of `train_lr3_20261121-…`); those that
+/// begin with it, as by their whole name (`train_lr3`); those that have it within. Throws
+/// std::invalid_argument on `@lab`, which is a group of hosts.
 struct Meant {
   std::vector<std::string> ids;  ///< newest first
   bool is_tag = false;           ///< the newest of several is meant
+  bool is_part = false;          ///< they have it within: it may mean something else
 };
 Meant runs_meant(const std::vector<std::string>& newest_first, std::string_view text);
 

@@ -164,6 +164,9 @@ std::vector<Listed> list(const fs::path& folder) {
 
 Meant runs_meant(const std::vector<std::string>& newest_first, std::string_view text) {
   constexpr std::size_t kTime = 23;  // the length of `_20261121-034512-3fa91c`
+  if (text.starts_with('@'))
+    throw std::invalid_argument(fmt::format(
+        "'{}' is a group of hosts, and a run is wanted\nhint: dtool list shows the runs", text));
   const auto all_of = [&newest_first](const auto& is_meant) {
     std::vector<std::string> ids;
     std::ranges::copy_if(newest_first, std::back_inserter(ids), is_meant);
@@ -171,7 +174,8 @@ Meant runs_meant(const std::vector<std::string>& newest_first, std::string_view 
   };
   if (auto same = all_of([&](const std::string& id) { return id == text; }); !same.empty())
     return {std::move(same)};
-  if (text == "last" && !newest_first.empty()) return {{newest_first.front()}};
+  for (std::size_t i = 0; i < newest_first.size() && text.starts_with("last"); ++i)
+    if (text == (i == 0 ? "last" : fmt::format("last-{}", i))) return {{newest_first[i]}};
   auto begun = all_of([&](const std::string& id) { return id.starts_with(text); });
   const std::string tag = fmt::format("_{}", text);
   auto tagged = all_of([&](const std::string& id) {
@@ -181,7 +185,7 @@ Meant runs_meant(const std::vector<std::string>& newest_first, std::string_view 
   const bool is_name = std::ranges::all_of(
       begun, [&](const std::string& id) { return id.size() == text.size() + kTime; });
   if (!begun.empty()) return {std::move(begun), is_name};
-  return {all_of([&](const std::string& id) { return id.find(text) != id.npos; })};
+  return {all_of([&](const std::string& id) { return id.find(text) != id.npos; }), false, true};
 }
 
 Listed find(const fs::path& folder, std::string_view text, const Narrow& narrow,

@@ -51,6 +51,7 @@ if(DTOOL_TESTS)
     tests/unit/cli/settings_test.cpp
     tests/unit/cli/shell/completion_test.cpp
     tests/unit/cli/terminal_text_test.cpp
+    tests/unit/cli/visit/exec_test.cpp
     tests/unit/cli/watch/cause_test.cpp
     tests/unit/cli/watch/list_table_test.cpp
     tests/unit/cli/watch/machine_status_test.cpp
@@ -543,6 +544,7 @@ if(DTOOL_TESTS)
       dtool_host_comes_along_to_every_host
       each_run_has_its_own_tree
       every_flag_is_documented
+      exec_and_ssh_go_where_a_run_is
       documented_lines_for_each_launcher_work
       every_launcher_trains_alike
       every_rank_has_its_log

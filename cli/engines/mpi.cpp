@@ -239,8 +239,8 @@ std::vector<HostJob> MpiEngine::jobs(const RunPlan& plan) const {
     ssh::ScreenJob job = make_supervised_job(plan, machine, parts);
     std::string rank = script_variables(plan, machine) + assign_path("log", job.log) + slots;
     rank +=
-        "exec >> \"${DTOOL_RANK_LOG:-$log}\" 2>&1\nunset DTOOL_RANK_LOG\nrank=$1 "
-        "local_rank=$2\nshift 2\n";
+        "[ -n \"${visit+set}\" ] || exec >> \"${DTOOL_RANK_LOG:-$log}\" 2>&1\n"
+        "unset DTOOL_RANK_LOG\nrank=$1 local_rank=$2\nshift 2\n";
     rank.append(scripts::kNumbers_ssh).append(scripts::kEnvironment).append(scripts::kLaunch);
     job.files.emplace_back("rank", rank);
     if (!starts_mpirun) job.files.emplace_back("../launch_orted", scripts::kLaunch_orted);

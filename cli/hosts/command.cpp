@@ -15,6 +15,7 @@
 #include "cli/host_output.h"
 #include "cli/options.h"
 #include "cli/record/recorded.h"
+#include "cli/visit/exec.h"
 #include "ssh/quote.h"
 
 namespace dtool::cli {
@@ -50,33 +51,51 @@ std::shared_ptr<const ssh::SharedBytes> standard_input() {
   return std::make_shared<const ssh::SharedBytes>(std::move(bytes));
 }
 
+/// The hosts that are named, else those of the newest run.
+class HostsPlace : public CommandPlace {
+ public:
+  void add_options(Options& command, std::string& line) override;
+  Targets targets(Invocation& invocation) override;
+  bool reads_standard_input() const override { return hosts_.hostfile == "-"; }
+
+ private:
+  HostOptions hosts_;
+  bool yes_ = false;
+};
+
 class CommandAction : public Action {
  public:
+  explicit CommandAction(std::unique_ptr<CommandPlace> place) : place_(std::move(place)) {}
+
   void add_options(Options& command) override;
   int run(Invocation& invocation) override;
 
  private:
-  void take_program(const std::vector<std::string>& words);
-  Targets targets(Invocation& invocation) const;
+  void take_program(std::vector<std::string> words);
   std::vector<ssh::HostResult> run_all(ssh::Remote& remote, ssh::Events& events) const;
 
-  HostOptions hosts_;
+  std::unique_ptr<CommandPlace> place_;
   OutputOptions output_;
-  std::string command_ = kGpuTable;
+  std::string command_ = kGpuTable;  ///< for people
+  std::vector<std::string> words_;   ///< one: a command line
   std::optional<Option> command_flag_;
   bool shell_ = false;
   double timeout_ = 0;
   bool fail_fast_ = false;
   bool stdin_ = false;
-  bool yes_ = false;
 };
 
-void CommandAction::add_options(Options& command) {
+void HostsPlace::add_options(Options& command, std::string& line) {
   add_host_options(command, hosts_);
-  command_flag_ =
-      command.add_option("--command", command_, "a command line for each host's login shell")
-          .check(must_not_be_empty)
-          .show_default();
+  command.add_option("--command", line, "a command line for each host's login shell")
+      .check(must_not_be_empty)
+      .show_default();
+  command.add_flag("--yes", yes_, "do not ask before using a recorded run's hosts");
+}
+
+void CommandAction::add_options(Options& command) {
+  place_->add_options(command, command_);
+  command_flag_ = command.find("--command");
   command.add_flag("--shell", shell_, "join the words after -- with blanks, as ssh does");
   command.add_option("--timeout", timeout_, "end the command after this many seconds")
       .check(must_be_seconds)
@@ -85,24 +104,28 @@ void CommandAction::add_options(Options& command) {
   command.add_flag("--fail_fast", fail_fast_,
                    "the first host that fails ends the command on the others");
   add_output_options(command, output_);
-  command.add_flag("--yes", yes_, "do not ask before using a recorded run's hosts");
 }
 
 /// The words after `--`.
-void CommandAction::take_program(const std::vector<std::string>& words) {
+void CommandAction::take_program(std::vector<std::string> words) {
   if (words.empty()) {
     if (shell_) throw UsageError("--shell joins the words after --, and there are none");
+    if (!command_flag_)
+      throw UsageError("what is to be run is missing",
+                       "it goes after --: dtool exec RUN -- nvidia-smi; dtool ssh RUN is a shell");
+    words_ = {command_};
     return;
   }
-  if (command_flag_->is_given())
+  if (command_flag_ && command_flag_->is_given())
     throw UsageError("--command and the words after -- both say what to run", "give one of them");
   const bool is_line = shell_ || words.size() == 1;
   command_ = is_line ? fmt::format("{}", fmt::join(words, " ")) : ssh::quote_all(words);
   if (command_.find_first_not_of(' ') == command_.npos)
     throw UsageError("the command after -- is empty");
+  words_ = is_line ? std::vector{command_} : std::move(words);
 }
 
-Targets CommandAction::targets(Invocation& invocation) const {
+Targets HostsPlace::targets(Invocation& invocation) {
   if (auto chosen = choose_targets(hosts_, invocation.settings.all())) return *chosen;
   const killfiles::Killfile run = recorded_run(
       "", "--runs_on names hosts; without it the command runs on those of the newest run");
@@ -125,17 +148,28 @@ Targets CommandAction::targets(Invocation& invocation) const {
 std::vector<ssh::HostResult> CommandAction::run_all(ssh::Remote& remote,
                                                     ssh::Events& events) const {
   const bool shows_gpus = command_ == kGpuTable;
+  const std::vector<std::string> words = {kGpuTableOrFailure};
+  std::vector<std::optional<ssh::HostResult>> known = place_->make_ready(remote);
+  known.resize(remote.hosts().size());
   std::vector<ssh::Task> tasks;
-  ssh::Command command{shows_gpus ? kGpuTableOrFailure : command_};
-  if (stdin_) command.input_from = standard_input();
-  for (std::size_t i = 0; i < remote.hosts().size(); ++i) tasks.push_back({i, command});
+  const auto input = stdin_ ? standard_input() : nullptr;
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    if (known[i]) {
+      events.on_result(i, *known[i]);
+    } else {
+      tasks.push_back({i, ssh::Command{.line = place_->line(i, shows_gpus ? words : words_),
+                                       .input_from = input}});
+    }
+  }
   ssh::RunOptions options;
   options.keep_output = ssh::KeepOutput::no;
+  options.on_interrupt = output_.on_interrupt;
   if (timeout_ > 0) options.timeout = from_seconds(timeout_);
-  // Who waits for a first Ctrl-C's hosts would wait for an input that may never end.
-  if (stdin_) options.on_interrupt = ssh::OnInterrupt::leave;
   if (fail_fast_) options.on_failure = ssh::OnFailure::end_others;
   auto results = remote.run(std::move(tasks), events, options);
+  for (std::size_t i = 0; i < known.size(); ++i)
+    if (known[i])
+      results.insert(results.begin() + static_cast<std::ptrdiff_t>(i), std::move(*known[i]));
   for (ssh::HostResult& result : results) {
     if (result.failure == ssh::Failure::timed_out)
       result.hint = "--timeout sets how long a command may take";
@@ -149,10 +183,13 @@ std::vector<ssh::HostResult> CommandAction::run_all(ssh::Remote& remote,
 
 int CommandAction::run(Invocation& invocation) {
   take_program(invocation.program);
-  if (stdin_ && hosts_.hostfile == "-")
+  if (stdin_ && place_->reads_standard_input())
     throw UsageError("--stdin and --hostfile - both read standard input",
                      "--runs_on names the hosts, or --hostfile a file");
-  const Targets chosen = targets(invocation);
+  // Who waits for a first Ctrl-C's hosts would wait for an input that may never end.
+  output_.on_interrupt = stdin_ ? ssh::OnInterrupt::leave : place_->on_interrupt();
+  output_.tell = [this](std::size_t host, nlohmann::json& about) { place_->tell(host, about); };
+  const Targets chosen = place_->targets(invocation);
   const auto remote = invocation.reach(chosen.hosts, chosen.connect);
   return show_output(invocation.console, *remote, output_, command_,
                      [&](ssh::Events& events) { return run_all(*remote, events); });
@@ -160,8 +197,20 @@ int CommandAction::run(Invocation& invocation) {
 
 }  // namespace
 
+std::vector<std::optional<ssh::HostResult>> CommandPlace::make_ready(ssh::Remote&) {
+  return {};
+}
+
+std::string CommandPlace::line(std::size_t, const std::vector<std::string>& words) const {
+  return words.size() == 1 ? words.front() : ssh::quote_all(words);
+}
+
+std::unique_ptr<Action> make_command_at(std::unique_ptr<CommandPlace> place) {
+  return std::make_unique<CommandAction>(std::move(place));
+}
+
 std::unique_ptr<Action> make_command() {
-  return std::make_unique<CommandAction>();
+  return make_command_at(std::make_unique<HostsPlace>());
 }
 
 }  // namespace dtool::cli

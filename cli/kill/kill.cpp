@@ -56,7 +56,7 @@ class KillAction : public Action {
 
 void KillAction::add_options(Options& command) {
   command.add_option("RUN", runs_,
-                     "run ids, or their beginnings; none: ask about each run that runs");
+                     "run ids or parts of them; last, last-1; none: ask about each run that runs");
   command.add_flag("--all", all_, "every recorded run");
   command
       .add_option("--screen_ids_file", screen_ids_file_,

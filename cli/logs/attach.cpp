@@ -13,6 +13,7 @@
 #include "cli/action.h"
 #include "cli/host_options.h"
 #include "cli/host_output.h"
+#include "cli/logs/attach.h"
 #include "cli/logs/follow.h"
 #include "cli/options.h"
 #include "cli/record/recorded.h"
@@ -24,12 +25,11 @@
 #include "ssh/wire/run.h"
 
 namespace dtool::cli {
+namespace {
 
-// Puts this process's terminal into raw mode for `dtool attach`, and restores it when destroyed.
-
+/// Puts this process's terminal into raw mode, and restores it when destroyed.
 class RawTerminal {
  public:
-  /// Throws UsageError if standard input and output are not a terminal.
   RawTerminal();
   ~RawTerminal();
   RawTerminal(const RawTerminal&) = delete;
@@ -45,17 +45,7 @@ class RawTerminal {
   int out_ = -1;
 };
 
-/// Throws UsageError if standard input and output are not a terminal.
-void require_terminal();
-
-void require_terminal() {
-  if (::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1) return;
-  throw UsageError("dtool attach needs a terminal for its input and output",
-                   "dtool logs shows what a machine prints");
-}
-
 RawTerminal::RawTerminal() {
-  require_terminal();
   const char* name = ::ttyname(STDIN_FILENO);
   constexpr int kFlags = O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
   in_ = ::open(name != nullptr ? name : "/dev/tty", O_RDWR | kFlags);
@@ -82,8 +72,6 @@ ssh::Terminal RawTerminal::terminal() const {
   const char* type = std::getenv("TERM");
   return {in_, out_, type != nullptr && *type != '\0' ? type : "xterm", {}};
 }
-
-namespace {
 
 host::StatusAnswer read_answer(const ssh::HostResult& result) {
   return ssh::read_reply<host::StatusReply>(result).machines.at(0);
@@ -118,7 +106,7 @@ std::string attach_line(const killfiles::Machine& machine, const std::string& te
                                show);
 }
 
-/// Undoes what screen would have undone in the terminal if its connection had not been lost:
+/// Undoes what a program would have undone in the terminal if its connection had not been lost:
 /// colours, a hidden cursor, application keys, the mouse, the alternate screen.
 constexpr const char* kResetTerminal =
     "\x1b[0m\x1b[?25h\x1b[?1l\x1b>\x1b[?1000l\x1b[?2004l\x1b[?1049l";
@@ -139,7 +127,7 @@ class AttachAction : public Action {
 };
 
 void AttachAction::add_options(Options& command) {
-  command.add_option("RUN", run_, "a run's id, or the beginning of one (the newest run)");
+  command.add_option("RUN", run_, "a run's id or a part of it; last, last-1 (the newest run)");
   command
       .add_option("--machine", machine_, "the machine's id or host; optional if there is only one")
       .check(must_not_be_empty)
@@ -148,12 +136,7 @@ void AttachAction::add_options(Options& command) {
 }
 
 std::size_t AttachAction::choose(const killfiles::Killfile& killfile) const {
-  if (!machine_.empty()) {
-    const std::vector<std::size_t> chosen = choose_machines(killfile, {machine_});
-    if (chosen.size() == 1) return chosen.front();
-    throw UsageError(fmt::format("{} has several machines on {}", killfile.run_id, machine_),
-                     "name one by its id");
-  }
+  if (!machine_.empty()) return find_machine(killfile, machine_);
   if (killfile.machines.size() == 1) return 0;
   throw UsageError(fmt::format("{} has {} machines", killfile.run_id, killfile.machines.size()),
                    fmt::format("name one: --machine {}", killfile.machines.front().id));
@@ -176,8 +159,7 @@ int AttachAction::show_log(Invocation& invocation, const Targets& targets,
 
 int AttachAction::run(Invocation& invocation) {
   Console& console = invocation.console;
-  if (console.json()) throw UsageError("dtool attach shows a terminal and has nothing for --json");
-  require_terminal();
+  require_terminal(console, "dtool attach", "dtool logs shows what a machine prints");
   const killfiles::Killfile killfile = recorded_run(run_);
   const Targets targets = recorded_targets(killfile, hosts_, invocation.settings.users());
   const std::size_t place = choose(killfile);
@@ -215,17 +197,9 @@ int AttachAction::run(Invocation& invocation) {
   } else {
     const std::string keys = "Ctrl-a d leaves it running, Ctrl-c twice ends the run everywhere";
     console.note(name + ": " + keys);
-    ssh::HostResult shown;
-    {
-      const RawTerminal raw;
-      ssh::Terminal terminal = raw.terminal();
-      terminal.on_interrupt = keys;
-      shown = link->run_in_terminal(attach_line(machine, job.terminal), terminal);
-    }
-    if (shown.failure != ssh::Failure::none) {
-      console.steer(To::err, kResetTerminal);
-      return failed(shown, "attaching to " + name);
-    }
+    const ssh::HostResult shown =
+        show_in_terminal(console, *link, attach_line(machine, job.terminal), keys);
+    if (shown.failure != ssh::Failure::none) return failed(shown, "attaching to " + name);
     left_well = shown.exit_code == 0;
   }
   const ssh::HostResult last = link->ask(question);
@@ -237,6 +211,33 @@ int AttachAction::run(Invocation& invocation) {
 }
 
 }  // namespace
+
+void require_terminal(const Console& console, const std::string& command, const std::string& hint) {
+  if (console.json())
+    throw UsageError(command + " shows a terminal and has nothing for --json", hint);
+  if (::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1) return;
+  throw UsageError(command + " needs a terminal for its input and output", hint);
+}
+
+ssh::HostResult show_in_terminal(Console& console, ssh::TerminalLink& link, const std::string& line,
+                                 const std::string& on_interrupt) {
+  ssh::HostResult shown;
+  {
+    const RawTerminal raw;
+    ssh::Terminal terminal = raw.terminal();
+    terminal.on_interrupt = on_interrupt;
+    shown = link.run_in_terminal(line, terminal);
+  }
+  if (shown.failure != ssh::Failure::none) console.steer(To::err, kResetTerminal);
+  return shown;
+}
+
+std::size_t find_machine(const killfiles::Killfile& killfile, const std::string& wanted) {
+  const std::vector<std::size_t> chosen = choose_machines(killfile, {wanted});
+  if (chosen.size() == 1) return chosen.front();
+  throw UsageError(fmt::format("{} has several machines on {}", killfile.run_id, wanted),
+                   "name one by its id");
+}
 
 std::unique_ptr<Action> make_attach() {
   return std::make_unique<AttachAction>();

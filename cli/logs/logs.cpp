@@ -79,7 +79,7 @@ std::string must_be_pattern(const std::string& text) {
 }
 
 void LogsAction::add_options(Options& command) {
-  command.add_option("RUN", run_, "a run's id, or the beginning of one (the newest run)");
+  command.add_option("RUN", run_, "a run's id or a part of it; last, last-1 (the newest run)");
   const Option follow =
       command.add_flag("-f,--follow", follow_, "follow the logs until the run has ended");
   const Option machine =

@@ -187,7 +187,7 @@ void add_run_flags(Options& command, RunFlags& flags, const std::vector<std::str
 }
 
 void add_rerun_flags(Options& command, RunFlags& flags, const std::vector<std::string>& engines) {
-  command.add_option("RUN", flags.rerun, "the run to repeat: its id, or the beginning of one")
+  command.add_option("RUN", flags.rerun, "the run to repeat: its id or a part of it; last, last-1")
       .required()
       .check(must_not_be_empty);
   command.footer(

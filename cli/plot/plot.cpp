@@ -84,7 +84,7 @@ class PlotAction : public Action {
 };
 
 void PlotAction::add_options(Options& command) {
-  command.add_option("RUN", runs_, "run ids, or their beginnings (the newest run)");
+  command.add_option("RUN", runs_, "run ids or parts of them; last, last-1 (the newest run)");
   command.add_option("--file", files_, "a metrics.jsonl or comm.jsonl on this machine; repeatable")
       .check(must_not_be_empty)
       .type_name("FILE")

@@ -79,6 +79,16 @@ UsageError was_forgotten(const RunRecord& run) {
 
 }  // namespace
 
+std::optional<killfiles::Killfile> run_unless_host(const std::string& text) {
+  if (text.starts_with('@')) return std::nullopt;
+  std::vector<std::string> ids;
+  for (const killfiles::Listed& each : killfiles::list(killfile_folder()))
+    if (each.killfile) ids.push_back(each.killfile->run_id);
+  const killfiles::Meant meant = killfiles::runs_meant(ids, text);
+  if (meant.ids.empty() || meant.is_part) return std::nullopt;
+  return recorded_run(text);
+}
+
 UsageError unreadable(const killfiles::Listed& listed) {
   const bool has_hint = listed.error.find("\nhint: ") != listed.error.npos;
   return UsageError(listed.error, has_hint ? "" : "mend the file: dtool needs it to end the run");

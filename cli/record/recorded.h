@@ -28,6 +28,10 @@ killfiles::Killfile recorded_run(const std::string& id,
 /// which was forgotten, std::invalid_argument if none or several match.
 killfiles::Listed find_recorded(const std::string& id, const killfiles::Narrow& narrow = {});
 
+/// The recorded run that `text` means where it may also be a host: a mere part of an id, or a
+/// group, is no run. Throws as recorded_run().
+std::optional<killfiles::Killfile> run_unless_host(const std::string& text);
+
 /// Says why the killfile could not be read.
 UsageError unreadable(const killfiles::Listed& listed);
 

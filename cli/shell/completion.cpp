@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <exception>
+#include <iterator>
 
 #include "cli/command_line.h"
 #include "cli/console.h"
@@ -95,6 +96,11 @@ Completion values_of(const CLI::Option& option, const std::string& typed, const 
       option.get_positional() ? option.get_name() : type.substr(0, type.find(':'));
   if (type.find('{') != type.npos) return {members_of(type), Files::no};
   if (name == "RUN") return {live.runs(), Files::no};
+  if (name == "RUN|HOST") {
+    std::vector<Candidate> all = live.runs();
+    std::ranges::copy(live.hosts(), std::back_inserter(all));
+    return {all, Files::no};
+  }
   if (name == "HOSTS") return {in_list(live.hosts(), typed), Files::no};
   if (name == "EXPERIMENT") return {live.experiments(), Files::yes};
   if (option.check_lname("machine"))

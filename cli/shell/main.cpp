@@ -50,6 +50,10 @@ constexpr std::array kSubcommands = {
     Row{"rerun", "repeat an earlier run: the same code, settings, seed and hosts", make_rerun},
     Row{"status", "show how each machine of a run is doing, and why a run failed", make_status},
     Row{"logs", "show the logs of a run's machines as one, each line with its machine", make_logs},
+    Row{"exec", "run a command in a run's folder and environment, on its machines", make_exec,
+        TakesProgram::yes},
+    Row{"ssh", "open a shell in a run's folder and environment, or on a host", make_ssh,
+        TakesProgram::yes},
     Row{"attach", "show the live screen session of one machine in this terminal", make_attach},
     Row{"forward", "show ports of a run or a host as this machine's own, as TensorBoard's",
         make_forward},
@@ -157,7 +161,7 @@ int run(Console& console, int argc, char** argv) {
   const CLI::App* chosen = app.get_subcommands().front();
   if (!words.program.empty() && takes_program.at(chosen) == TakesProgram::no) {
     throw UsageError(fmt::format("dtool {} takes no words after --", chosen->get_name()),
-                     "dtool run and dtool command do");
+                     "dtool run, command, exec and ssh do");
   }
   return run_action(console, *actions.at(chosen), std::move(words), argc, argv);
 }

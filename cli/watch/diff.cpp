@@ -27,7 +27,7 @@ class DiffAction : public Action {
 };
 
 void DiffAction::add_options(Options& command) {
-  command.add_option("RUN", runs_, "two runs' ids, or the beginnings of them").required();
+  command.add_option("RUN", runs_, "two runs' ids or parts of them, as last-1 last").required();
   add_connect_options(command, hosts_);
 }
 

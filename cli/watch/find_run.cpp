@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <iterator>
 #include <set>
 #include <vector>
 
@@ -56,16 +57,20 @@ std::string time_in(const std::string& id) {
   return id.size() < kLength ? id : id.substr(id.size() - kLength);
 }
 
-/// Several may have begun in one second: the one whose killfile is newest, as for other commands.
-std::string newest_of(const std::set<std::string>& known) {
+/// Several may have begun in one second: they are in the order of their killfiles, as for other
+/// commands.
+std::vector<std::string> newest_first(const std::set<std::string>& known) {
   constexpr std::size_t kSeconds = 15;  // the length of `20261121-034512`
-  const std::string newest = *std::ranges::max_element(known, {}, time_in);
+  std::vector<std::string> ids;
   for (const killfiles::Listed& each : killfiles::list(killfile_folder())) {
     const std::string id = each.file.stem();
-    const bool is_as_new = time_in(id).substr(0, kSeconds) == time_in(newest).substr(0, kSeconds);
-    if (is_as_new && known.contains(id)) return id;
+    if (known.contains(id)) ids.push_back(id);
   }
-  return newest;
+  const std::set<std::string> listed(ids.begin(), ids.end());
+  std::ranges::set_difference(known, listed, std::back_inserter(ids));
+  std::ranges::stable_sort(ids, std::greater(),
+                           [](const auto& id) { return time_in(id).substr(0, kSeconds); });
+  return ids;
 }
 
 std::optional<killfiles::Killfile> killfile_of(const std::string& id) {
@@ -100,16 +105,15 @@ std::string complete_id(const std::string& id) {
   const std::set<std::string> known = known_runs(kept);
   if (known.empty())
     throw UsageError("no run is recorded in " + record_folder().string(), "dtool run starts one");
-  if (id.empty()) return newest_of(known);
-  std::vector<std::string> newest_first(known.begin(), known.end());
-  std::ranges::stable_sort(newest_first, std::greater(), time_in);
-  if (id == "last" && !known.contains(id)) return newest_of(known);
-  auto [matches, is_tag] = killfiles::runs_meant(newest_first, id);
+  const std::vector<std::string> ids = newest_first(known);
+  if (id.empty()) return ids.front();
+  const killfiles::Meant meant_runs = killfiles::runs_meant(ids, id);
+  std::vector<std::string> matches = meant_runs.ids;
   const std::size_t all = matches.size();
   // As for the other commands, a run that was forgotten is meant only if no other one can be.
   if (std::ranges::any_of(matches, [&](const auto& each) { return kept.contains(each); }))
     std::erase_if(matches, [&](const auto& each) { return !kept.contains(each); });
-  if (is_tag || matches.size() == 1) {
+  if (meant_runs.is_tag || matches.size() == 1) {
     if (all > 1)
       ssh::notice(fmt::format("{} runs fit {}: this is the newest{}, {}", all, id,
                               matches.size() < all ? " that was not forgotten" : "",
@@ -119,7 +123,7 @@ std::string complete_id(const std::string& id) {
   std::vector<std::string> named = matches;
   if (named.size() > kMostNamed) named.resize(kMostNamed);
   if (matches.empty()) {
-    const auto meant = killfiles::nearest_beginning(id, newest_first);
+    const auto meant = killfiles::nearest_beginning(id, ids);
     throw UsageError(fmt::format("no run {} is recorded here", id),
                      (meant ? fmt::format("did you mean {}? ", *meant) : "") +
                          "dtool list shows the runs, and ls " + record_folder().string() +

@@ -31,7 +31,7 @@ class ShowAction : public Action {
 };
 
 void ShowAction::add_options(Options& command) {
-  command.add_option("RUN", run_, "a run's id, or the beginning of one (the newest run)");
+  command.add_option("RUN", run_, "a run's id or a part of it; last, last-1 (the newest run)");
   command.add_flag("--patch", patch_, "print only the edits since the commit, for git apply");
   add_connect_options(command, hosts_);
 }

@@ -38,7 +38,7 @@ class StatusAction : public Action {
 };
 
 void StatusAction::add_options(Options& command) {
-  command.add_option("RUN", run_, "a run's id, or the beginning of one (the newest run)");
+  command.add_option("RUN", run_, "a run's id or a part of it; last, last-1 (the newest run)");
   command.add_flag("--watch", watch_, "repeat until the run ends; on a terminal in place");
   command.add_option("--interval", interval_, "seconds between two rounds of --watch (2)")
       .check(must_be_seconds)

@@ -8,6 +8,7 @@
 
 #include "ssh/host_error.h"
 #include "ssh/printable.h"
+#include "ssh/quote.h"
 
 extern "C" {
 extern const char dtool_host_begin[];  // host_program.S
@@ -46,7 +47,8 @@ constexpr std::string_view kWhole =
     "whole() { [ \"$(\"$p\" verify \"$s\" 2>/dev/null)\" = \"$s\" ] || { rm -f \"$p\"; false; }; "
     "}; ";
 
-constexpr std::string_view kIfBoth = "is \"$h/$1/dtool-host\" && is \"$h/$2/dtool-host\" && ";
+constexpr std::string_view kIfBoth =
+    "is \"$h/${n% *}/dtool-host\" && is \"$h/${n#* }/dtool-host\" && ";
 
 /// Whether a program may be there; a folder says that it may be entered.
 constexpr std::string_view kIs = "is() { [ -f \"$1\" ] && [ -x \"$1\" ]; }; ";
@@ -146,7 +148,7 @@ HostError not_begun(int exit_code, const std::string& out, const std::string& er
               "is the user's log-in shell /bin/false or nologin, or is there no POSIX shell, sh?");
 }
 
-std::string host_program_line(Damaged damaged) {
+std::string host_program_line(Damaged damaged, const std::vector<std::string>& words) {
   // All shells read this alike: one word in single quotes. Only where the home folder lacks the
   // program does it cost more than one shell, or has two of them: hosts of both processors share
   // it. A program that is not what dtool sent is the host's own processor's.
@@ -154,22 +156,22 @@ std::string host_program_line(Damaged damaged) {
   std::string names;
   std::string by_machine;
   for (const HostProgramName& each : host_program_names()) {
-    names += fmt::format(" {}", each.sha256);
-    by_machine += fmt::format("{}) set -- {};; ", each.machine, each.sha256);
+    names += fmt::format("{}{}", names.empty() ? "" : " ", each.sha256);
+    by_machine += fmt::format("{}) n={};; ", each.machine, each.sha256);
   }
   return fmt::format(
-      "exec sh -c 'h=${{HOME:-/}}/.dtool/host; {}{}"
+      "exec sh -c 'h=${{HOME:-/}}/.dtool/host; n=\"{}\"; {}{}"
       "{}case $(uname -m) in {}esac; "
-      "serve() {{ echo {}; exec \"$p\" serve; }}; "
-      "for s; do p=$h/$s/dtool-host; is \"$p\" && {}serve; done; "
-      "{}for d in {}; do for s; do p=$d/$s/dtool-host; "
-      "is \"$p\" && own \"$d\" && {}serve; done; done; "
+      "begin() {{ case $1 in serve) echo {};; esac; exec \"$p\" \"$@\"; }}; "
+      "for s in $n; do p=$h/$s/dtool-host; is \"$p\" && {}begin \"$@\"; done; "
+      "{}for d in {}; do for s in $n; do p=$d/$s/dtool-host; "
+      "is \"$p\" && own \"$d\" && {}begin \"$@\"; done; done; "
       "g=; (echo | gzip -c) >/dev/null 2>&1 && g=\"{}\"; echo \"{}$(uname -sm)$g\"; exit {}' "
-      "dtool{}",
-      kIs, removes ? kWhole : "", removes ? "" : kIfBoth, by_machine,
+      "dtool {}",
+      names, kIs, removes ? kWhole : "", removes ? "" : kIfBoth, by_machine,
       kHostProgramBegins.substr(0, kHostProgramBegins.size() - 1), removes ? "whole && " : "", kOwn,
       kFolders, removes ? "whole && " : "", kHasGzip, kHostProgramNeeded, kHostProgramMissing,
-      names);
+      quote_all(words));
 }
 
 }  // namespace dtool::ssh

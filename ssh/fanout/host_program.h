@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "ssh/host_error.h"
 #include "ssh/session/connection.h"
@@ -16,10 +17,12 @@ inline constexpr std::string_view kHostProgramBegins = "dtool-host begins\n";
 /// What it prints if the program is missing; behind it stands the host's kind.
 inline constexpr std::string_view kHostProgramNeeded = "dtool-host needed on ";
 
-/// The command line that starts it in any login shell, for any processor. If it is missing, the
-/// line prints the host's kind instead, and exits with kHostProgramMissing.
+/// The command line that starts it with these words in any login shell, for any processor. If it is
+/// missing, the line prints the host's kind instead, and exits with kHostProgramMissing. It prints
+/// no beginning if it is not told to serve.
 enum class Damaged { is_started, is_removed };  ///< a program there that is not what dtool sent
-std::string host_program_line(Damaged damaged = Damaged::is_started);
+std::string host_program_line(Damaged damaged = Damaged::is_started,
+                              const std::vector<std::string>& words = {"serve"});
 inline constexpr int kHostProgramMissing = 75;
 
 /// Installs it on a host of that kind, `Linux x86_64` or `Linux x86_64 with gzip`. Throws

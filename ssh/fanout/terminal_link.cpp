@@ -8,6 +8,7 @@
 #include <functional>
 #include <utility>
 
+#include "ssh/fanout/host_program.h"
 #include "ssh/fanout/serving_program.h"
 #include "ssh/fanout/single_link.h"
 #include "ssh/fanout/terminal_relay.h"
@@ -199,6 +200,11 @@ HostResult TerminalLink::run_in_terminal(const std::string& line, const Terminal
 
 bool TerminalLink::interrupted() const {
   return work_->link().interrupted();
+}
+
+std::string visit_line(const std::string& state_folder, std::vector<std::string> words) {
+  words.insert(words.begin(), {"visit", state_folder});
+  return host_program_line(Damaged::is_started, words);
 }
 
 }  // namespace dtool::ssh

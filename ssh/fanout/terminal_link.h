@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "ssh/connect_options.h"
 #include "ssh/host.h"
@@ -44,5 +45,10 @@ class TerminalLink {
   class Work;
   std::unique_ptr<Work> work_;
 };
+
+/// A line for the login shell of a host where dtool-host has answered before: these words as a
+/// program beside that job's, in its folder, environment and container
+/// (ssh/host/session/session.h).
+std::string visit_line(const std::string& state_folder, std::vector<std::string> words);
 
 }  // namespace dtool::ssh

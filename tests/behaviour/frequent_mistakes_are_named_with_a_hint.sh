@@ -40,8 +40,9 @@ train | 2 | train is not a command | did you mean run?
 mpirun -np 2 x | 2 | mpirun is not a command | did you mean run?
 srun -N 2 x | 2 | srun is not a command | did you mean run?
 torchrun train.py | 2 | torchrun is not a command | did you mean run?
-exec h1 ls | 2 | exec is not a command of dtool | did you mean command --runs_on HOSTS -- PROGRAM?
-ssh h1 | 2 | ssh is not a command of dtool | or attach
+exec h1 ls | 2 | does not expect the word ls | dtool exec RUN -- ls
+exec -it h1 -- ls | 2 | -it is not a flag of dtool exec | dtool ssh gives a program a terminal
+ssh h1 ls | 2 | does not expect the word ls | dtool ssh RUN -- ls
 cp a b | 2 | cp is not a command of dtool | did you mean copy?
 top | 2 | top is not a command of dtool | did you mean status --watch?
 rm a | 2 | rm is not a command of dtool | did you mean kill --delete?

@@ -96,6 +96,8 @@ enter_container() {  # $1: folder to work in, $2...: folders that have to be the
         --security-opt=label=disable --env-host "--workdir=$1" -v /tmp:/tmp)
       for name in "${exported[@]}"; do inside+=("--env=$name"); done
       ! has_gpus || inside+=(--device=nvidia.com/gpu=all)
+      [ -z "${visit+set}" ] || inside+=(--interactive)
+      [ -z "${visit+set}" ] || [ ! -t 0 ] || inside+=(--tty)
       ;;
     charliecloud)
       export USER=${USER:-$(id -un)}

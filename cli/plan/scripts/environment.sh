@@ -2,20 +2,24 @@
 # shellcheck shell=bash disable=SC2034,SC2154
 # Where a run's processes run on a host: folder, environment, variables. launch.sh comes next. Defined before, by the plan:
 # code, output (paths), tree (the run's own copy of the code; empty: there is none), is_resumed (yes: the folder has the outputs of an earlier run), git_commit (of the code, or empty), listener, listener_and_port, seed, max_restarts, lost_after, export_variables (a function), trainer (empty: a
-# program of the user's), pytorch (the folder of the one that the trainer uses, or empty), program (array), torchrun (yes or no), and what software.sh and container.sh want; by the
+# program of the user's), visit (array, or not set: as in numbers_ssh.sh), pytorch (the folder of the one that the trainer uses, or empty), program (array), torchrun (yes or no), and what software.sh and container.sh want; by the
 # numbers: attempt, machines, machine_id, processes, state; by dtool-host DTOOL_HOST (itself). Sets inside (array: words that come before a program).
 
 # dtool-host (ssh/host/start_job.cpp) waits for `begun`, or for `fault` and why nothing begins.
 give_up() {  # $1: exit code, $2: why
   echo "dtool: $2" >&2
-  echo "$2" > "$state/fault"
+  [ -n "${visit+set}" ] || echo "$2" > "$state/fault"
   exit "$1"
 }
 fault() { give_up 1 "$2"; }  # $1: a word for what failed
 folder=${tree:-$code}
+if [ -n "${visit+set}" ]; then
+  program=("${visit[@]}") trainer='' torchrun=no fill=no
+  [ -d "$folder" ] || give_up 1 "the run's folder $folder is not there any more"
+fi
 [ -n "$tree" ] || [ -d "$code" ] || mkdir -p "$code"
 cd "$folder" || give_up 1 "cannot enter $folder"
-[ -d "$output" ] || mkdir -p "$output" || give_up 1 "cannot make $output"
+[ -d "$output" ] || [ -n "${visit+set}" ] || mkdir -p "$output" || give_up 1 "cannot make $output"
 ready_software "$folder" "$code"
 export DTOOL_MACHINE_ID=$machine_id DTOOL_SEED=$seed DTOOL_OUTPUT_DIR=$output DTOOL_CODE_DIR=$code DTOOL_ATTEMPT=$attempt DTOOL_LOST_AFTER=$lost_after
 export TORCHELASTIC_RESTART_COUNT=$attempt TORCHELASTIC_MAX_RESTARTS=$max_restarts

@@ -55,6 +55,7 @@ if [ -n "$trainer" ]; then
 fi
 # All that it becomes and starts has it. Only root may go back from a higher niceness.
 [ -z "$nice" ] || renice "$nice" -p $$ > /dev/null || echo "dtool: the niceness stays $(nice), and --nice asked for $nice" >&2
+[ -z "${visit+set}" ] || become "${words[0]}" "${words[@]}"
 # The record of the run names its Python and its packages. They are listed beside the program, once, on machine 0. Modules of
 # the code folder take no part.
 list_packages() {

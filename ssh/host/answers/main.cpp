@@ -78,6 +78,7 @@ int run(const std::vector<std::string>& words) {
   if (words.size() == 1 && words[0] == "serve") return serve(STDIN_FILENO, STDOUT_FILENO);
   if (words.size() == 2 && words[0] == "verify") return verify(words[1]);
   if (words.size() == 2 && words[0] == "session") return run_session(words[1]);
+  if (words.size() >= 3 && words[0] == "visit") return run_visit({words.begin() + 1, words.end()});
   if (words.size() == 1 && words[0] == "guard") return run_guard();
   if (words.size() == 4 && words[0] == "hold") return run_port_holder(words[1], words[2], words[3]);
   if (words.size() == 2 && words[0] == "end") return end_here(words[1]);

@@ -2,6 +2,7 @@
 #include "ssh/host/session/session.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,11 +14,13 @@
 
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
+#include "ssh/host/process_table.h"
 #include "ssh/host/rank_log.h"
 #include "ssh/host/session/job.h"
 #include "ssh/host/session/rank_logs.h"
 #include "ssh/host/session/supervised_session.h"
 #include "ssh/host/session/supervision.h"
+#include "ssh/host/versions.h"
 
 namespace dtool::host {
 namespace {
@@ -118,6 +121,74 @@ int run_session(const std::string& log) {
     record_end(kFault);
     return kFault;
   }
+}
+
+namespace {
+
+/// The script is a file, and takes the numbers of the attempt; mpirun's first a rank, which there
+/// is none.
+constexpr const char* kVisit =
+    "read -ra numbers <<< \"$1\"; visit=(\"${@:2}\"); set -- \"${numbers[@]}\"; "
+    "[ \"$0\" != ./rank ] || set -- '' '' \"$@\"; . \"$0\"";
+
+bool has_no_reader() {
+  pollfd out{STDOUT_FILENO, 0, 0};
+  return ::poll(&out, 1, 0) == 1 && (out.revents & (POLLERR | POLLHUP)) != 0;
+}
+
+/// Ends all processes of that session (in the kernel's sense), within a second.
+void end_session(pid_t leader) {
+  constexpr Time kForTerm = 700ms, kInAll = 900ms, kPause = 50ms;
+  for (Time waited{0}; waited <= kInAll; waited += kPause) {
+    bool is_over = true;
+    for (const Process& each : read_processes()) {
+      if (each.session != leader || each.is_dead()) continue;
+      is_over = false;
+      if (waited == Time(0)) ::kill(each.pid, SIGTERM);
+      if (waited >= kForTerm) ::kill(each.pid, SIGKILL);
+    }
+    if (is_over) return;
+    host::pause(kPause);
+  }
+}
+
+int follow_visit(const std::vector<std::string>& program) {
+  sigset_t heard;
+  ::sigemptyset(&heard);
+  for (const int each : {SIGCHLD, SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&heard, each);
+  ::sigprocmask(SIG_BLOCK, &heard, nullptr);
+  const pid_t child = start_program(program, {}, Input::inherited);
+  for (;;) {
+    if (const auto code = wait_for_child(child, 0ms)) return *code;
+    constexpr timespec kBetweenLooks{0, 200'000'000};
+    const int signal = ::sigtimedwait(&heard, nullptr, &kBetweenLooks);
+    if ((signal > 0 && signal != SIGCHLD) || has_no_reader()) end_session(child);
+  }
+}
+
+}  // namespace
+
+int run_visit(const std::vector<std::string>& words) {
+  const std::string state = expand_home(words.front());
+  if (::chdir(state.c_str()) != 0)
+    throw std::runtime_error(with_reason("the run's folder " + state + " cannot be entered"));
+  const std::string numbers = read_line("numbers");
+  if (numbers.empty())
+    throw std::runtime_error("nothing of the run has begun in " + state +
+                             ", or an older dtool started it");
+  const std::string run = folder_of(state);
+  ::setenv("DTOOL_RUN_ID", run.substr(run.rfind('/') + 1).c_str(), 1);
+  ::setenv("DTOOL_HOST", own_path().c_str(), 1);
+  const bool has_terminal = ::isatty(STDIN_FILENO) == 1;
+  std::vector<std::string> program;
+  if (!has_terminal) program.emplace_back("setsid");
+  program.insert(program.end(),
+                 {"bash", "-c", kVisit, exists("rank") ? "./rank" : "./script", numbers});
+  program.insert(program.end(), words.begin() + 1, words.end());
+  if (!has_terminal) return follow_visit(program);
+  ::signal(SIGPIPE, SIG_DFL);
+  ::execvp(program[0].c_str(), as_pointers(program).data());
+  throw std::runtime_error(with_reason("bash cannot be started"));
 }
 
 }  // namespace dtool::host

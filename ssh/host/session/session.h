@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "ssh/host/session/coordinator.h"
 #include "ssh/host/session/machine.h"
@@ -19,6 +20,13 @@ void tell_script_this_program();
 
 /// The session's exit code: the script's last one.
 int run_session(const std::string& log);
+
+/// `dtool-host visit STATE_FOLDER PROGRAM WORDS...`, of `dtool exec` and `dtool ssh`: runs a
+/// program in the place of the job's own. The job's script readies the same environment, but
+/// nothing is written into the state folder. The program bears the run's id, so that whatever ends
+/// the run's processes here ends it too; and it ends if nobody reads its output any more, or its
+/// terminal closes. Returns its exit code. Throws std::runtime_error if nothing has begun there.
+int run_visit(const std::vector<std::string>& words);
 
 // The order in which a session acts on what it has heard: supervised_session.cpp does so with
 // sockets and processes, the simulation (tests/simulation) with messages. No clock.

@@ -265,6 +265,9 @@ TEST(RunsMeant, AreByWholeIdThenLastThenBeginningThenTagThenPart) {
   };
   expect(a_x, {a_x}, false);
   expect("last", {b_x}, false);
+  expect("last-2", {last}, false);
+  expect("last-3", {}, false);
+  expect("last--1", {}, false);
   expect("x", {b_x, a_x}, true);
   expect("a_x", {a_x}, true);
   expect("a_", {a_x}, false);
@@ -273,10 +276,17 @@ TEST(RunsMeant, AreByWholeIdThenLastThenBeginningThenTagThenPart) {
   expect("aaaaaa", {a_x}, false);
   expect("none", {}, false);
   EXPECT_EQ(runs_meant({"last", "b"}, "last").ids, std::vector<std::string>{"last"});
+  EXPECT_EQ(runs_meant({"b", "last-1", "c"}, "last-1").ids, std::vector<std::string>{"last-1"});
   EXPECT_TRUE(runs_meant({}, "last").ids.empty());
   // A beginning goes before a tag, and a tag is not the whole name.
   EXPECT_EQ(runs_meant({"a_x_20261122-034512-bbbbbb", "x_20261121-034512-aaaaaa"}, "x").ids,
             std::vector<std::string>{"x_20261121-034512-aaaaaa"});
+}
+
+TEST_F(KillfileFolderTest, AGroupOfHostsIsNoRun) {
+  record("20261121-a", "");
+  EXPECT_EQ(find_fault("@lab"),
+            "'@lab' is a group of hosts, and a run is wanted\nhint: dtool list shows the runs");
 }
 
 TEST_F(KillfileFolderTest, SaysSoWhereNothingIsRecorded) {

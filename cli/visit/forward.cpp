@@ -13,6 +13,7 @@
 #include "cli/action.h"
 #include "cli/host_options.h"
 #include "cli/host_output.h"
+#include "cli/logs/attach.h"
 #include "cli/options.h"
 #include "cli/record/recorded.h"
 #include "cli/watch/status_answer.h"
@@ -115,7 +116,8 @@ class ForwardAction : public Action, public ssh::ForwardEvents {
 };
 
 void ForwardAction::add_options(Options& command) {
-  command.add_option("WHERE", where_, "a run's id, or the beginning of one; or a host").required();
+  command.add_option("RUN|HOST", where_, "a run's id or its beginning, last, last-1; or a host")
+      .required();
   command
       .add_option("PORT", wishes_,
                   "a port there; HERE:THERE gives it another number on this machine")
@@ -131,14 +133,7 @@ void ForwardAction::add_options(Options& command) {
 
 Target ForwardAction::machine_of(const killfiles::Killfile& run, Invocation& invocation) const {
   const Targets targets = recorded_targets(run, hosts_, invocation.settings.users());
-  std::size_t place = 0;
-  if (!machine_.empty()) {
-    const std::vector<std::size_t> chosen = choose_machines(run, {machine_});
-    if (chosen.size() != 1)
-      throw UsageError(fmt::format("{} has several machines on {}", run.run_id, machine_),
-                       "name one by its id");
-    place = chosen.front();
-  }
+  const std::size_t place = machine_.empty() ? 0 : find_machine(run, machine_);
   const killfiles::Machine& machine = run.machines.at(place);
   const ssh::Host& host = targets.hosts.at(place);
   Target target{host, targets.connect, fmt::format("machine{} of {}", machine.id, run.run_id),
@@ -158,11 +153,7 @@ Target ForwardAction::machine_of(const killfiles::Killfile& run, Invocation& inv
 }
 
 Target ForwardAction::find_target(Invocation& invocation) const {
-  std::vector<std::string> ids;
-  for (const killfiles::Listed& each : killfiles::list(killfile_folder()))
-    ids.push_back(each.file.stem());
-  if (!killfiles::runs_meant(ids, where_).ids.empty())
-    return machine_of(recorded_run(where_), invocation);
+  if (const auto run = run_unless_host(where_)) return machine_of(*run, invocation);
   if (!machine_.empty())
     throw UsageError(fmt::format("no run {} is recorded", where_), "dtool list names the runs");
   HostOptions hosts = hosts_;
