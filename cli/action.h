@@ -58,6 +58,7 @@ std::unique_ptr<Action> make_completion();
 std::unique_ptr<Action> make_config();
 std::unique_ptr<Action> make_copy();
 std::unique_ptr<Action> make_disconnect();
+std::unique_ptr<Action> make_hosts();
 std::unique_ptr<Action> make_install();
 std::unique_ptr<Action> make_exec();
 std::unique_ptr<Action> make_fetch();

@@ -56,9 +56,11 @@ add_library(dtool_cli STATIC
   cli/hosts/command.cpp
   cli/hosts/config.cpp
   cli/hosts/disconnect.cpp
+  cli/hosts/hosts.cpp
   cli/hosts/install.cpp
   cli/hosts/listener_trial.cpp
   cli/hosts/trust.cpp
+  cli/hosts_from.cpp
   cli/kill/end_run.cpp
   cli/kill/kill.cpp
   cli/large_texts.cpp

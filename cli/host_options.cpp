@@ -2,12 +2,16 @@
 #include "cli/host_options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <strings.h>
 
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <iterator>
 #include <map>
+#include <numeric>
+#include <random>
 #include <set>
 #include <span>
 #include <stdexcept>
@@ -74,19 +78,6 @@ std::string with_anchored_files(const std::string& keyword, const std::string& v
   for (const std::string& each : ssh::split_shell_words(value))
     all += (all.empty() ? "" : " ") + anchored(each);
   return all;
-}
-
-ssh::GroupLookup group_lookup(const Settings& settings) {
-  return [&settings](std::string_view name) {
-    const auto found = settings.groups.find(std::string(name));
-    if (found != settings.groups.end()) return found->second;
-    std::string known;
-    for (const auto& [group, hosts] : settings.groups) known += (known.empty() ? "" : ", ") + group;
-    throw std::invalid_argument(
-        fmt::format("there is no group @{} in the configuration\nhint: {}", name,
-                    known.empty() ? "groups are defined under [groups] in ~/.dtool/config.toml"
-                                  : "known groups: " + known));
-  };
 }
 
 ssh::Program program_of(const std::string& name) {
@@ -252,7 +243,48 @@ void add_host_options(Options& command, HostOptions& options) {
       .check(must_not_be_empty)
       .type_name("HOSTS")
       .group(kGroup);
+  add_pick_option(command, options.pick);
   add_connect_options(command, options);
+}
+
+void add_pick_option(Options& command, std::size_t& count) {
+  command.add_whole_number("--pick", count, "take N of the hosts, by chance (all)", {1})
+      .type_name("N")
+      .group(kGroup);
+}
+
+void pick_hosts(std::size_t count, Targets& targets) {
+  const std::size_t all = targets.hosts.size();
+  if (count > all)
+    throw std::invalid_argument(fmt::format("--pick {}: there {} {} to pick from", count,
+                                            all == 1 ? "is" : "are", counted(all, "host")));
+  std::vector<std::size_t> places(all);
+  std::iota(places.begin(), places.end(), std::size_t{0});
+  std::vector<std::size_t> picked;
+  std::ranges::sample(places, std::back_inserter(picked), static_cast<std::ptrdiff_t>(count),
+                      std::random_device());
+  Targets some{{}, {}, targets.connect};
+  for (const std::size_t place : picked) {
+    some.hosts.push_back(targets.hosts[place]);
+    some.slots.push_back(targets.slots[place]);
+  }
+  targets = std::move(some);
+}
+
+ssh::GroupLookup group_lookup(const Settings& settings) {
+  return [&settings](std::string_view name) {
+    const auto found = settings.groups.find(std::string(name));
+    if (found != settings.groups.end())
+      return found->second.from.empty() ? found->second.hosts : hosts_from(found->second);
+    std::vector<std::string> known;
+    for (const auto& [group, hosts] : settings.groups) known.push_back(group);
+    if (name == "*" && !known.empty()) return fmt::format("@{}", fmt::join(known, ",@"));
+    throw std::invalid_argument(
+        fmt::format("there is no group {}in the configuration\nhint: {}",
+                    name == "*" ? "" : fmt::format("@{} ", name),
+                    known.empty() ? "groups are defined under [groups] in ~/.dtool/config.toml"
+                                  : fmt::format("known groups: {}", fmt::join(known, ", "))));
+  };
 }
 
 namespace {
@@ -314,14 +346,20 @@ std::optional<Targets> named_targets(const HostOptions& options, const Settings&
 
 std::optional<Targets> choose_targets(const HostOptions& options, const Settings& settings) {
   std::optional<Targets> targets = named_targets(options, settings);
-  if (options.exclude_hosts.empty()) return targets;
-  if (!targets)
+  if (!targets && !options.exclude_hosts.empty())
     throw std::invalid_argument(
         "--exclude_hosts leaves hosts out of those that are named, and none were\n"
         "hint: --runs_on names them");
-  for (const ssh::Host& host : ssh::parse_hosts(options.exclude_hosts, group_lookup(settings)))
-    leave_out(host, *targets);
-  if (targets->hosts.empty()) throw std::invalid_argument("--exclude_hosts leaves out all hosts");
+  if (!targets && options.pick > 0)
+    throw std::invalid_argument(
+        "--pick takes some of the hosts that are named, and none were\n"
+        "hint: --runs_on names them");
+  if (!options.exclude_hosts.empty()) {
+    for (const ssh::Host& host : ssh::parse_hosts(options.exclude_hosts, group_lookup(settings)))
+      leave_out(host, *targets);
+    if (targets->hosts.empty()) throw std::invalid_argument("--exclude_hosts leaves out all hosts");
+  }
+  if (options.pick > 0) pick_hosts(options.pick, *targets);
   return targets;
 }
 

@@ -21,6 +21,7 @@ struct HostOptions {
   std::string runs_on;
   std::string hostfile;
   std::string exclude_hosts;   ///< hosts of those that are left out
+  std::size_t pick = 0;        ///< how many of those are taken, by chance; 0: all
   double connect_timeout = 0;  ///< seconds; 0: from the settings, else ConnectOptions' default
   /// The hosts served at once; 0: from the settings, else ConnectOptions' default.
   std::size_t width = 0;
@@ -40,6 +41,15 @@ struct Targets {
 void add_host_options(Options& command, HostOptions& options);
 /// The flags that name no hosts, for commands that act on recorded hosts.
 void add_connect_options(Options& command, HostOptions& options);
+
+/// How many of the hosts are taken.
+void add_pick_option(Options& command, std::size_t& count);
+/// That many of the hosts by chance, in their order. Throws std::invalid_argument if they are
+/// fewer.
+void pick_hosts(std::size_t count, Targets& targets);
+
+/// Finds the groups of the settings.
+ssh::GroupLookup group_lookup(const Settings& settings);
 
 /// Hosts from the flags, else from the settings' runs_on; nothing if neither names any. Throws
 /// std::invalid_argument on unreadable hosts, if both flags are given, and if a host that is to be

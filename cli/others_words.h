@@ -93,6 +93,7 @@ inline constexpr std::pair<std::string_view, std::string_view> kOthersCommands[]
     {"port_forward tunnel", "forward"},
     {"prune gc", "clean"},
     {"doctor ping sinfo", "check"},
+    {"nodeset cluset", "hosts"},
     {"login", "trust"},
     {"setup init", "config"},
     {"-v", "--version"},

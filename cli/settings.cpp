@@ -31,7 +31,26 @@ constexpr double kShortestTimeout = 0.001;  // seconds
 constexpr double kLongestTimeout = 24 * 3600;
 constexpr std::int64_t kLongestKept = 24 * 3600;  // seconds
 
-void read_groups(Settings& settings, const StrictTable& table) {
+/// Reads `from` and `only` of a group; a file is looked for in the folder of the settings.
+NamedGroup read_source(const StrictTable& table, const fs::path& folder) {
+  table.require_known({"from", "only"});
+  const std::string from = table.text("from").value_or("");
+  NamedGroup group{"", from.substr(0, from.find(':')), "", table.text("only").value_or("")};
+  const std::size_t argument = from.find_first_not_of(" \t", group.from.size() + 1);
+  if (argument != from.npos) group.argument = from.substr(argument);
+  const bool is_file = group.from == "ansible" || group.from == "genders";
+  const bool is_bare = group.from == "ssh_config" || group.from == "slurm";
+  const bool is_known = is_file || is_bare || group.from == "command";
+  if (!is_known || is_bare != group.argument.empty())
+    table.refuse("from", "is not command: LINE, ansible: FILE, genders: FILE, ssh_config or slurm");
+  if (table.has("only") && (group.only.empty() || (!is_file && group.from != "slurm")))
+    table.refuse("only",
+                 "names a group of ansible, an attribute of genders or a partition of slurm");
+  if (is_file) group.argument = folder / ssh::from_home(group.argument);
+  return group;
+}
+
+void read_groups(Settings& settings, const StrictTable& table, const fs::path& folder) {
   for (const std::string& name : table.keys()) {
     const bool is_plain = std::ranges::all_of(name, [](char each) {
       return (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z') ||
@@ -39,9 +58,13 @@ void read_groups(Settings& settings, const StrictTable& table) {
     });
     if (name.empty() || !is_plain)
       table.refuse(name, "a group's name holds letters from a to z, digits, '_', '.' and '-' only");
-    const std::string hosts = table.text(name).value();
-    if (hosts.empty()) table.refuse(name, "is empty");
-    settings.groups[name] = hosts;
+    NamedGroup& group = settings.groups[name];
+    if (!table.holds_text(name) && !table.is_list(name)) {
+      group = read_source(table.table(name).value(), folder);
+      continue;
+    }
+    group = {table.text(name).value(), "", "", ""};
+    if (group.hosts.empty()) table.refuse(name, "is empty");
   }
 }
 
@@ -190,7 +213,8 @@ void read_text(Settings& settings, const std::string& text, const fs::path& file
   const StrictTable root = StrictTable::parse(text, file.string());
   root.require_known({"runs_on", "groups", "ssh", "connections", "run", "environment"});
   if (root.has("runs_on")) as_text (&Settings::runs_on)(settings, root, "runs_on");
-  if (const auto table = root.table("groups")) read_groups(settings, *table);
+  if (const auto table = root.table("groups"))
+    read_groups(settings, *table, fs::absolute(file).parent_path());
   for (const char* const name : {"ssh", "connections", "run"}) read_table(settings, root, name);
   if (const auto table = root.table("environment")) read_environment(settings, *table);
 }

@@ -14,10 +14,25 @@
 
 namespace dtool::cli {
 
+/// A group of hosts: patterns, or the place where its hosts stand.
+struct NamedGroup {
+  std::string hosts;          ///< host patterns; empty: `from` is given
+  std::string from = {};      ///< command, ansible, genders, ssh_config or slurm
+  std::string argument = {};  ///< a command line of the shell, or a file; empty where it needs none
+  std::string only = {};  ///< an inventory's group, an attribute or a partition; empty: all hosts
+
+  bool operator==(const NamedGroup&) const = default;
+};
+
+/// The hosts of such a place, read now, each once, separated by commas; they are no groups. Runs a
+/// program for `command` and `slurm`. Throws std::invalid_argument that names the place and the
+/// fault, also where it names no host.
+std::string hosts_from(const NamedGroup& group);
+
 /// The values of the configuration files. Absent: not given.
 struct Settings {
-  std::optional<std::string> runs_on;         ///< hosts if --runs_on is left out
-  std::map<std::string, std::string> groups;  ///< name to host patterns, for `@name`
+  std::optional<std::string> runs_on;        ///< hosts if --runs_on is left out
+  std::map<std::string, NamedGroup> groups;  ///< the groups that `@name` names
   // [ssh]
   /// written in seconds, with or without decimals
   std::optional<std::chrono::milliseconds> connect_timeout;

@@ -59,7 +59,7 @@ void require_user(std::string_view user, std::string_view text) {
   if (user.front() == '-') refuse(text, "a user name does not begin with '-'");
   for (const char c : user) {
     const bool control = static_cast<unsigned char>(c) <= ' ' || c == 0x7f;
-    if (control || std::string_view(":/'\"`;&<>|(){}[],*?").find(c) != std::string_view::npos) {
+    if (control || std::string_view(":/'\"`;!&^<>|(){}[],*?").find(c) != std::string_view::npos) {
       refuse(text, fmt::format("a user name does not hold '{}'", c));
     }
   }

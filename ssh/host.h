@@ -40,19 +40,25 @@ void require_distinct(const std::vector<Host>& hosts);
 /// A list with more hosts is taken for a typing error.
 inline constexpr std::size_t kMostHosts = 100'000;
 
-/// The hosts of group `@name`; throws std::invalid_argument if there is no such group.
+/// The hosts of group `@name`, or of all groups for `*`; throws std::invalid_argument if there is
+/// no such group.
 using GroupLookup = std::function<std::string(std::string_view group)>;
 
 /// Unfolds a comma-separated list of patterns into words, in order: `a[1-2,5]b` gives `a1b a2b
-/// a5b`. Several brackets multiply, leading zeros keep the width, and brackets around an IPv6
-/// address stay. Throws std::invalid_argument naming the pattern and its fault: an empty list or
-/// element, a bracket or range without an end, a range that runs backwards, more than kMostHosts
-/// names.
+/// a5b`, `n[0-4/2]` `n0 n2 n4`. Several brackets multiply, leading zeros keep the width, and
+/// brackets around an IPv6 address stay. Throws std::invalid_argument naming the pattern and its
+/// fault: an empty list or element, a bracket or range without an end, a range that runs backwards,
+/// more than kMostHosts names.
 std::vector<std::string> expand(std::string_view patterns);
 
 /// Reads a whole `--runs_on`: patterns and groups (`@name`, looked up with `groups`, may contain
-/// groups). Each word goes through parse_host; no host may occur twice.
+/// groups), joined from left to right by `,` (and), `!` (without), `&` (in both) and `^` (in one of
+/// them), as in ClusterShell. Each word goes through parse_host; no host may occur twice, and one
+/// must be left.
 std::vector<Host> parse_hosts(std::string_view runs_on, const GroupLookup& groups);
+
+/// The same as a set: a host that occurs twice stands at its first place, and none may be left.
+std::vector<Host> parse_set(std::string_view patterns, const GroupLookup& groups);
 
 /// Folds names into patterns for output: `gpu[01-03,07],login`. Keeps the order of first
 /// appearance; expand() gives the same set back.

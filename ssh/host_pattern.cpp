@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Unfolds host patterns to names and folds names to patterns.
+// Unfolds host patterns to names, reads lists of hosts with the operators of sets, and folds names
+// to patterns.
 #include "ssh/host.h"
 
 #include <fmt/format.h>
@@ -10,6 +11,8 @@
 #include <map>
 #include <optional>
 #include <stdexcept>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 namespace dtool::ssh {
@@ -52,18 +55,31 @@ std::string digits_in_range(std::uint64_t value, std::string_view first) {
   return fmt::format("{:0{}}", value, is_padded(first) ? first.size() : 1);
 }
 
-// Cuts at the commas outside brackets, and finds brackets that do not pair.
-std::vector<std::string_view> split_list(std::string_view list) {
-  std::vector<std::string_view> elements;
+// An element of a list of hosts, and the operator before it: one of `,!&^`; `,` for the first.
+struct Element {
+  char op = ',';
+  std::string_view pattern;
+};
+
+// Cuts at the operators outside brackets, and finds brackets that do not pair.
+std::vector<Element> split_list(std::string_view list, std::string_view operators) {
+  std::vector<Element> elements;
   std::size_t begin = 0;
+  char op = ',';
   bool inside = false;
   for (std::size_t i = 0; i <= list.size(); ++i) {
     const bool at_end = i == list.size();
     if (at_end && inside)
       refuse_pattern(trim(list.substr(begin)),
                      "'[' has no partner\nhint: ']' closes it, as in 'gpu[1-8]'");
-    if (at_end || (list[i] == ',' && !inside)) {
-      elements.push_back(trim(list.substr(begin, i - begin)));
+    if (at_end || (!inside && operators.find(list[i]) != operators.npos)) {
+      elements.push_back({op, trim(list.substr(begin, i - begin))});
+      if (elements.back().pattern.empty()) {
+        throw std::invalid_argument(
+            trim(list).empty() ? "the list of hosts is empty"
+                               : fmt::format("the list of hosts '{}' has an empty element", list));
+      }
+      if (!at_end) op = list[i];
       begin = i + 1;
     } else if (list[i] == '[') {
       if (inside) refuse_pattern(trim(list.substr(begin)), "'[' stands inside '['");
@@ -86,23 +102,35 @@ void require_number(std::string_view digits, std::string_view range, std::string
   }
 }
 
-// Appends the numbers of `range`, `5` or `01-08`, as text.
+// Appends the numbers of `range`, `5`, `01-08` or `0-14/2`, as text.
 void unfold_range(std::string_view range, std::string_view pattern, std::vector<std::string>& out) {
-  const std::string_view::size_type dash = range.find('-');
-  const std::string_view first = range.substr(0, dash);
-  const std::string_view last = dash == std::string_view::npos ? first : range.substr(dash + 1);
+  const std::string_view ends = range.substr(0, range.find('/'));
+  const std::string_view::size_type dash = ends.find('-');
+  const std::string_view first = trim(ends.substr(0, dash));
+  const std::string_view last =
+      dash == std::string_view::npos ? first : trim(ends.substr(dash + 1));
   require_number(first, range, pattern);
   require_number(last, range, pattern);
+  std::uint64_t step = 1;
+  if (ends.size() < range.size()) {
+    const std::string_view digits = trim(range.substr(ends.size() + 1));
+    require_number(digits, range, pattern);
+    step = value_of(digits);
+    if (step == 0 || dash == std::string_view::npos)
+      refuse_pattern(pattern,
+                     fmt::format("'{}' has {}\nhint: [0-14/2] names every second number", range,
+                                 step == 0 ? "a step of 0" : "a step and no range"));
+  }
   if (is_padded(last) && first.size() != last.size()) {
     refuse_pattern(pattern, fmt::format("the ends of '{}' are padded to different widths", range));
   }
   if (value_of(first) > value_of(last)) {
     refuse_pattern(pattern, fmt::format("the range '{}' runs backwards", range));
   }
-  if (value_of(last) - value_of(first) >= kMostHosts - std::min(kMostHosts, out.size())) {
+  if ((value_of(last) - value_of(first)) / step >= kMostHosts - std::min(kMostHosts, out.size())) {
     refuse_size(pattern);
   }
-  for (std::uint64_t value = value_of(first); value <= value_of(last); ++value) {
+  for (std::uint64_t value = value_of(first); value <= value_of(last); value += step) {
     out.push_back(digits_in_range(value, first));
   }
 }
@@ -121,17 +149,34 @@ std::vector<std::string> unfold_bracket(std::string_view content, std::string_vi
   return numbers;
 }
 
+// pdsh and Slurm write the digit before `1[9-10]` to each number (19 and 110), ClusterShell to the
+// ends of the range (19 to 110).
+void require_one_reading(std::string_view before, const std::vector<std::string>& choices,
+                         std::string_view pattern) {
+  if (before.empty() || !is_digit(before.back())) return;
+  for (std::size_t width = 1; width < kMostDigits; ++width) {
+    if (std::ranges::count(choices, std::string(width, '9')) == 0 ||
+        std::ranges::count(choices, "1" + std::string(width, '0')) == 0)
+      continue;
+    refuse_pattern(pattern,
+                   "the numbers behind a digit grow by a digit, which pdsh and ClusterShell read "
+                   "differently\nhint: put whole numbers into the brackets, as in 'n[19,110]'");
+  }
+}
+
 // The words of one pattern, at most `room`.
 std::vector<std::string> unfold(std::string_view pattern, std::size_t room) {
   std::vector<std::string> words = {""};
   std::string_view rest = pattern;
   while (!rest.empty()) {
     const std::size_t open = std::min(rest.find('['), rest.size());
-    for (std::string& word : words) word += rest.substr(0, open);
+    const std::string_view before = rest.substr(0, open);
+    for (std::string& word : words) word += before;
     rest.remove_prefix(open);
     if (rest.empty()) break;
     const std::size_t close = rest.find(']');
     const std::vector<std::string> choices = unfold_bracket(rest.substr(1, close - 1), pattern);
+    require_one_reading(before, choices, pattern);
     rest.remove_prefix(close + 1);
     if (choices.size() > room / words.size()) refuse_size(pattern);
     std::vector<std::string> longer;
@@ -144,27 +189,82 @@ std::vector<std::string> unfold(std::string_view pattern, std::size_t room) {
   return words;
 }
 
+bool is_bare(const Host& host) {
+  return host.user.empty() && host.port == 0;
+}
+
+// `gpu2` and `ann@gpu2` may be meant as one host or as two: neither answer would be safe.
+void require_like_spelling(const std::vector<Host>& hosts, const Element& element,
+                           const std::vector<Host>& others) {
+  std::unordered_map<std::string_view, const Host*> bare, full;
+  for (const Host& each : hosts) (is_bare(each) ? bare : full).emplace(each.name, &each);
+  for (const Host& other : others) {
+    const auto& unlike = is_bare(other) ? full : bare;
+    const auto found = unlike.find(other.name);
+    if (found == unlike.end()) continue;
+    throw std::invalid_argument(
+        fmt::format("'{}' before '{}{}' and '{}' in it may be one host or two\n"
+                    "hint: name its user and port on both sides, or on none",
+                    to_string(*found->second), element.op, element.pattern, to_string(other)));
+  }
+}
+
+void keep_first(std::vector<Host>& hosts) {
+  std::unordered_set<std::string> seen;
+  std::erase_if(hosts, [&](const Host& each) { return !seen.insert(to_string(each)).second; });
+}
+
+std::unordered_set<std::string> names_of(const std::vector<Host>& hosts) {
+  std::unordered_set<std::string> names;
+  for (const Host& each : hosts) names.insert(to_string(each));
+  return names;
+}
+
+// `hosts` with or without `others`, as the operator before the element says.
+void combine(std::vector<Host>& hosts, const Element& element, const std::vector<Host>& others) {
+  if (element.op != ',') require_like_spelling(hosts, element, others);
+  std::unordered_set<std::string> both;  // on the left, if `^` looks there
+  if (element.op == '^') both = names_of(hosts);
+  if (element.op != ',') {
+    const std::unordered_set<std::string> right = names_of(others);
+    std::erase_if(hosts, [&](const Host& each) {
+      return right.contains(to_string(each)) != (element.op == '&');
+    });
+  }
+  if (element.op != ',' && element.op != '^') return;
+  for (const Host& each : others) {
+    if (both.contains(to_string(each))) continue;
+    if (hosts.size() == kMostHosts) refuse_size(element.pattern);
+    hosts.push_back(each);
+  }
+}
+
 // Reads lists of hosts with groups in groups.
 class GroupReader {
  public:
   explicit GroupReader(const GroupLookup& groups) : groups_(groups) {}
 
-  void read(std::string_view list) {
-    for (const std::string& word : expand(list)) {
-      if (word.starts_with('@')) {
-        read_group(word.substr(1));
-        continue;
+  // From left to right, as ClusterShell does: no operator comes before another one.
+  std::vector<Host> read(std::string_view list) {
+    std::vector<Host> hosts;
+    for (const Element& element : split_list(list, ",!&^")) {
+      std::vector<Host> others;
+      for (const std::string& word : unfold(element.pattern, kMostHosts)) {
+        if (word.starts_with('@')) {
+          combine(others, {',', word}, read_group(word.substr(1)));
+        } else {
+          others.push_back(parse_host(word));
+        }
       }
-      if (hosts_.size() == kMostHosts) refuse_size(list);
-      hosts_.push_back(parse_host(word));
+      combine(hosts, element, others);
     }
+    return hosts;
   }
 
-  std::vector<Host> take() { return std::move(hosts_); }
-
  private:
-  void read_group(const std::string& name) {
+  const std::vector<Host>& read_group(const std::string& name) {
     if (name.empty()) throw std::invalid_argument("the group name after '@' is empty");
+    if (const auto known = read_.find(name); known != read_.end()) return known->second;
     if (std::ranges::find(open_, name) != open_.end()) {
       throw std::invalid_argument(fmt::format("group '@{}' holds itself", name));
     }
@@ -172,16 +272,18 @@ class GroupReader {
     const std::string list = groups_(name);
     open_.push_back(name);
     try {
-      read(list);
+      std::vector<Host> hosts = read(list);
+      if (name == "*") keep_first(hosts);
+      open_.pop_back();
+      return read_[name] = std::move(hosts);
     } catch (const std::invalid_argument& fault) {
       throw std::invalid_argument(fmt::format("in group '@{}': {}", name, fault.what()));
     }
-    open_.pop_back();
   }
 
   const GroupLookup& groups_;
   std::vector<std::string> open_;  // the groups being read, outermost first
-  std::vector<Host> hosts_;
+  std::map<std::string, std::vector<Host>> read_;
 };
 
 // A run of digits in a name: where a bracket may be put.
@@ -241,15 +343,10 @@ std::string fold_numbers(std::vector<std::string> numbers) {
 }  // namespace
 
 std::vector<std::string> expand(std::string_view patterns) {
-  if (trim(patterns).empty()) throw std::invalid_argument("the list of hosts is empty");
   std::vector<std::string> words;
-  for (const std::string_view pattern : split_list(patterns)) {
-    if (pattern.empty()) {
-      throw std::invalid_argument(
-          fmt::format("the list of hosts '{}' has an empty element", patterns));
-    }
-    if (words.size() == kMostHosts) refuse_size(pattern);
-    std::vector<std::string> more = unfold(pattern, kMostHosts - words.size());
+  for (const Element& element : split_list(patterns, ",")) {
+    if (words.size() == kMostHosts) refuse_size(element.pattern);
+    std::vector<std::string> more = unfold(element.pattern, kMostHosts - words.size());
     words.insert(words.end(), std::make_move_iterator(more.begin()),
                  std::make_move_iterator(more.end()));
   }
@@ -257,10 +354,16 @@ std::vector<std::string> expand(std::string_view patterns) {
 }
 
 std::vector<Host> parse_hosts(std::string_view runs_on, const GroupLookup& groups) {
-  GroupReader reader(groups);
-  reader.read(runs_on);
-  std::vector<Host> hosts = reader.take();
+  std::vector<Host> hosts = GroupReader(groups).read(runs_on);
   require_distinct(hosts);
+  if (hosts.empty())
+    throw std::invalid_argument(fmt::format("the list of hosts '{}' leaves no host", runs_on));
+  return hosts;
+}
+
+std::vector<Host> parse_set(std::string_view patterns, const GroupLookup& groups) {
+  std::vector<Host> hosts = GroupReader(groups).read(patterns);
+  keep_first(hosts);
   return hosts;
 }
 

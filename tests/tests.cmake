@@ -21,6 +21,8 @@ if(DTOOL_TESTS)
     tests/unit/cli/hosts/check_facts_test.cpp
     tests/unit/cli/hosts/command_test.cpp
     tests/unit/cli/hosts/listener_trial_test.cpp
+    tests/unit/cli/hosts/hosts_test.cpp
+    tests/unit/cli/hosts_from_test.cpp
     tests/unit/cli/kill/end_run_test.cpp
     tests/unit/cli/kill/kill_test.cpp
     tests/unit/cli/logs/log_follow_test.cpp
@@ -138,6 +140,7 @@ if(DTOOL_TESTS)
     tests/unit/ssh/host/strangers_test.cpp
     tests/unit/ssh/host/unseen_test.cpp
     tests/unit/ssh/host/versions_test.cpp
+    tests/unit/ssh/host_pattern_peer_test.cpp
     tests/unit/ssh/host_pattern_test.cpp
     tests/unit/ssh/host_request_test.cpp
     tests/unit/ssh/host_test.cpp
@@ -554,6 +557,7 @@ if(DTOOL_TESTS)
       fetch_writes_nothing_outside_its_folder
       followed_logs_lose_nothing
       forward_brings_ports_here
+      hosts_are_named_by_sets
       clean_deletes_what_is_unused
       gridengine_faults_are_told
       gridengine_jobs_go_on

@@ -32,12 +32,12 @@ namespace {
 constexpr const char* kExport = "--export";
 
 /// Of one command only, or in the record in another form.
-constexpr std::array<std::string_view, 17> kNotTaken = {
+constexpr std::array<std::string_view, 18> kNotTaken = {
     "--json",          "--quiet",   "--color",    "--help",
     "--dry_run",       "--follow",  "--force",    "--trace",
     "--config_kwargs", "--runs_on", "--hostfile", "--seed",
     "--launcher",      "--resume",  "--resync",   "--broadcast_outputs",
-    "--exclude_hosts"};
+    "--exclude_hosts", "--pick"};
 /// About the sending of a code folder, which a repeated run does not do.
 constexpr std::array<std::string_view, 4> kOfSending = {"--exclude", "--no_sync", "--own_tree",
                                                         "--in_place"};
@@ -155,10 +155,11 @@ void EarlierRun::give_flags(Options& command) {
     if (is_taken && !value.empty() && !is_decided) give(flag, {value});
   }
   if (names_hosts) return;
-  if (typed_.contains("--exclude_hosts"))
-    throw UsageError(
-        fmt::format("--exclude_hosts is not for the recorded hosts of {}", record_.run_id),
-        "--runs_on names other hosts");
+  for (const char* const flag : {"--exclude_hosts", "--pick"}) {
+    if (typed_.contains(flag))
+      throw UsageError(fmt::format("{} is not for the recorded hosts of {}", flag, record_.run_id),
+                       "--runs_on names other hosts");
+  }
   std::vector<std::string> hosts;
   for (const RecordedMachine& each : record_.machines) {
     if (!std::ranges::count(hosts, each.host)) hosts.push_back(each.host);

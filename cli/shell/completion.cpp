@@ -229,7 +229,9 @@ Candidates groups() {
   } catch (const std::exception&) {  // the file is not accepted, or wrong
   }
   Candidates all;
-  for (const auto& [group, hosts] : settings->groups) all.push_back({"@" + group, hosts});
+  // Where its hosts stand elsewhere, that is not looked up: TAB runs nothing.
+  for (const auto& [name, group] : settings->groups)
+    all.push_back({"@" + name, group.from.empty() ? group.hosts : "from " + group.from});
   return all;
 }
 

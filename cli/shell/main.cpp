@@ -68,6 +68,7 @@ constexpr std::array kSubcommands = {
     Row{"install", "send the bundled trainer to hosts that have none", make_install},
     Row{"clean", "show what dtool keeps on hosts for later runs, and delete what is unused",
         make_clean},
+    Row{"hosts", "print the hosts that patterns and groups name, and reach none", make_hosts},
     Row{"trust", "show unknown hosts' keys and add them to known_hosts", make_trust},
     Row{"disconnect", "close the connections that are kept for later commands", make_disconnect},
     Row{"completion", "print the script that completes dtool's commands in bash, zsh or fish",

@@ -11,7 +11,7 @@ flags_of_page() { { grep -Eo '`--[a-z_]+' || true; } | tr -d '`' | sort -u; }
 
 expect_exit 0 dtool --help
 mapfile -t commands < <(sed -n '/^[A-Za-z]*ommands:/,$p' "$out" | sed -n 's/^  \([a-z]\{1,\}\)  .*/\1/p')
-expect_equal 'attach check clean command completion config copy diff disconnect exec fetch forward install kill list logs plot rerun run show ssh status trust' "$(printf '%s\n' "${commands[@]}" | sort | xargs)"
+expect_equal 'attach check clean command completion config copy diff disconnect exec fetch forward hosts install kill list logs plot rerun run show ssh status trust' "$(printf '%s\n' "${commands[@]}" | sort | xargs)"
 
 common=$(section 'Flags of every command'; section 'Flags for hosts')
 all=$work/all

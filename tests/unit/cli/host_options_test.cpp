@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <set>
 
 #include "ssh/config/client_config.h"
 #include "ssh/machine/files.h"
@@ -99,7 +100,7 @@ TEST(ChooseTargets, FlagsWinOverTheSettings) {
 
 TEST(ChooseTargets, GroupsComeFromTheSettings) {
   Settings settings;
-  settings.groups = {{"big", "gpu[1-2]"}, {"all", "@big,cpu"}};
+  settings.groups = {{"big", {"gpu[1-2]"}}, {"all", {"@big,cpu"}}};
   HostOptions options;
   options.runs_on = "@all";
   EXPECT_EQ(choose_targets(options, settings)->hosts.size(), 3U);
@@ -107,6 +108,48 @@ TEST(ChooseTargets, GroupsComeFromTheSettings) {
   const std::string message = fault_of([&] { choose_targets(options, settings); });
   EXPECT_NE(message.find("@small"), std::string::npos);
   EXPECT_NE(message.find("known groups: all, big"), std::string::npos) << message;
+}
+
+TEST(ChooseTargets, EveryHostOfAllGroupsIsNamedByAStar) {
+  Settings settings;
+  HostOptions options;
+  options.runs_on = "@*!cpu";
+  EXPECT_EQ(fault_of([&] { choose_targets(options, settings); }),
+            "there is no group in the configuration\nhint: groups are defined under [groups] in "
+            "~/.dtool/config.toml");
+  settings.groups = {{"big", {"gpu[1-2]"}}, {"all", {"@big,cpu"}}};
+  EXPECT_EQ(choose_targets(options, settings)->hosts.size(), 2U);
+}
+
+TEST(ChooseTargets, SomeArePickedByChanceInTheirOrderWithTheirSlots) {
+  const tests::TemporaryFolder folder;
+  HostOptions options;
+  std::string lines;
+  for (int i = 10; i < 60; ++i)
+    lines += "h" + std::to_string(i) + " slots=" + std::to_string(i) + "\n";
+  options.hostfile = folder.write("hosts", lines).string();
+  options.exclude_hosts = "h10";
+  options.pick = 3;
+  std::set<std::string> seen;
+  for (int round = 0; round < 20; ++round) {
+    const Targets targets = *choose_targets(options, {});
+    ASSERT_EQ(targets.hosts.size(), 3U);
+    ASSERT_EQ(targets.slots.size(), 3U);
+    for (std::size_t i = 0; i < 3; ++i) {
+      EXPECT_EQ(targets.hosts[i].name, "h" + std::to_string(*targets.slots[i]));
+      EXPECT_TRUE(i == 0 || targets.slots[i - 1] < targets.slots[i]);
+      seen.insert(targets.hosts[i].name);
+    }
+  }
+  EXPECT_GT(seen.size(), 5U);
+  EXPECT_FALSE(seen.contains("h10"));
+  options.pick = 50;
+  EXPECT_EQ(fault_of([&] { choose_targets(options, {}); }),
+            "--pick 50: there are 49 hosts to pick from");
+  options = {};
+  options.pick = 1;
+  EXPECT_NE(fault_of([&] { choose_targets(options, {}); }).find("none were\nhint: --runs_on"),
+            std::string::npos);
 }
 
 TEST(ChooseTargets, SlotsComeFromAHostfile) {

@@ -13,6 +13,7 @@ namespace {
 
 using std::chrono::milliseconds;
 using Variables = std::map<std::string, std::string>;
+using Groups = std::map<std::string, NamedGroup>;
 
 class SettingsTest : public testing::Test {
  protected:
@@ -54,7 +55,7 @@ TEST_F(SettingsTest, TakeEveryKey) {
       "[\"/data\"]\n"
       "[environment]\nNCCL_DEBUG = \"INFO\"\n_X1 = \"a b'c\"\n");
   EXPECT_EQ(settings.runs_on, "@lab");
-  EXPECT_EQ(settings.groups, (Variables{{"lab", "gpu[01-08]"}, {"big.machines", "n1"}}));
+  EXPECT_EQ(settings.groups, (Groups{{"lab", {"gpu[01-08]"}}, {"big.machines", {"n1"}}}));
   EXPECT_EQ(settings.connect_timeout, milliseconds(2500));
   EXPECT_EQ(settings.width, 64u);
   EXPECT_EQ(settings.ssh_config_file, "~/.ssh/lab");
@@ -81,7 +82,7 @@ TEST_F(SettingsTest, OfTheProjectWinOverTheUsersKeyByKey) {
       "runs_on = \"b\"\n[groups]\nx = \"x2\"\n[ssh]\nwidth = 2\n"
       "[run]\nexclude = []\n[environment]\nB = \"2\"\n");
   EXPECT_EQ(settings.runs_on, "b");
-  EXPECT_EQ(settings.groups, (Variables{{"x", "x2"}, {"y", "y1"}}));
+  EXPECT_EQ(settings.groups, (Groups{{"x", {"x2"}}, {"y", {"y1"}}}));
   EXPECT_EQ(settings.width, 2u);
   EXPECT_EQ(settings.connect_timeout, milliseconds(1000));
   EXPECT_TRUE(settings.exclude.empty());
@@ -113,7 +114,7 @@ TEST_F(SettingsTest, WithAnUnknownKeyNameTheNearest) {
 TEST_F(SettingsTest, OfAWrongTypeAreRefused) {
   EXPECT_EQ(fault("runs_on = [\"a\"]\n"), "config.toml:1:11: runs_on must be a string, not a list");
   EXPECT_EQ(fault("[groups]\na = 1\n"),
-            "config.toml:2:5: groups.a must be a string, not a whole number");
+            "config.toml:2:5: groups.a must be a table, not a whole number");
   EXPECT_EQ(fault("groups = \"a\"\n"), "config.toml:1:10: groups must be a table, not a string");
   EXPECT_EQ(fault("[ssh]\nwidth = 1.5\n"),
             "config.toml:2:9: ssh.width must be a whole number, not a number with a fraction");
@@ -160,6 +161,43 @@ TEST_F(SettingsTest, WithValuesThatCannotBeAreRefused) {
   }
 }
 
+TEST_F(SettingsTest, MayNameThePlaceWhereTheHostsOfAGroupStand) {
+  const Settings settings = read(
+      "[groups]\na.from = \"command: cat 'my hosts': x\"\nb = {from = \"ansible:lab.ini\", only = "
+      "\"gpu\"}\n"
+      "[groups.c]\nfrom = \"genders: /etc/genders\"\nonly = \"a=1\"\n[groups.d]\nfrom = \"slurm\"\n"
+      "only = \"debug\"\n[groups.e]\nfrom = \"ssh_config\"\n[groups.f]\nfrom = \"ansible: "
+      "~/x.yml\"\n",
+      "[groups]\ne = \"h1\"\n");
+  const std::string folder = folder_.path().string();
+  EXPECT_EQ(settings.groups, (Groups{{"a", {"", "command", "cat 'my hosts': x", ""}},
+                                     {"b", {"", "ansible", folder + "/lab.ini", "gpu"}},
+                                     {"c", {"", "genders", "/etc/genders", "a=1"}},
+                                     {"d", {"", "slurm", "", "debug"}},
+                                     {"e", {"h1", "", "", ""}},
+                                     {"f", {"", "ansible", folder + "/x.yml", ""}}}));
+}
+
+TEST_F(SettingsTest, RefuseAPlaceThatIsNone) {
+  for (const std::string from : {"", "command", "command: ", "ansible:", "genders", "slurm: gpu",
+                                 "ssh_config: x", "file: x", ": x", " slurm"}) {
+    EXPECT_EQ(fault("[groups.a]\nfrom = \"" + from + "\"\n"),
+              "config.toml:2:8: groups.a.from: is not command: LINE, ansible: FILE, genders: FILE, "
+              "ssh_config or slurm")
+        << from;
+  }
+  for (const std::string text :
+       {"from = \"command: x\"\nonly = \"a\"", "from = \"slurm\"\nonly = \"\"",
+        "from = \"ssh_config\"\nonly = \"a\""}) {
+    EXPECT_NE(fault("[groups.a]\n" + text + "\n").find("only: names a group of ansible"),
+              std::string::npos)
+        << text;
+  }
+  EXPECT_NE(fault("[groups.a]\nfrom = \"slurm\"\nhosts = \"x\"\n").find("hosts"),
+            std::string::npos);
+  EXPECT_NE(fault("[groups.a]\nonly = \"x\"\n").find("from: is not"), std::string::npos);
+}
+
 TEST_F(SettingsTest, OfTheEnvironmentMustBeVariables) {
   for (const std::string name : {"\"A B\"", "1A", "\"A=B\"", "\"\"", "A-B"}) {
     EXPECT_NE(fault("[environment]\n" + name + " = \"x\"\n").find("is no name of a variable"),
@@ -183,7 +221,7 @@ TEST_F(SettingsTest, ThatAreNoTomlAreRefusedWithTheirPlace) {
 TEST_F(SettingsTest, OfTheDocumentedExampleAreRead) {
   const Settings settings = read(tests::example_in("configuration.md"));
   EXPECT_EQ(settings.runs_on, "@lab");
-  EXPECT_EQ(settings.groups.size(), 2u);
+  EXPECT_EQ(settings.groups.size(), 3u);
   EXPECT_EQ(settings.connect_timeout, milliseconds(5000));
   EXPECT_EQ(settings.width, 256u);
   EXPECT_EQ(settings.nproc_per_node, "auto");

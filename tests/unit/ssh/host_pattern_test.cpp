@@ -42,6 +42,35 @@ TEST(Expand, UnfoldsRanges) {
   EXPECT_EQ(joined("@rack[1-2]"), "@rack1 @rack2");
 }
 
+TEST(Expand, TakesEveryNthNumberOfARange) {
+  EXPECT_EQ(joined("n[0-5/2]"), "n0 n2 n4");
+  EXPECT_EQ(joined("n[01-10/3, 7 - 8 / 1]b"), "n01b n04b n07b n10b n7b n8b");
+  EXPECT_EQ(joined("n[999999999999999990-999999999999999999/900000000000000000]"),
+            "n999999999999999990");
+  EXPECT_EQ(expand("n[0-999999999999999999/100000000000000000]").size(), 10U);
+  EXPECT_EQ(pattern_fault("n[0-8/0]"),
+            "host pattern 'n[0-8/0]': '0-8/0' has a step of 0\nhint: [0-14/2] names every second "
+            "number");
+  EXPECT_NE(pattern_fault("n[5/2]").find("'5/2' has a step and no range"), std::string::npos);
+  for (const std::string range : {"1-2/", "1-2/x", "1-2/-1", "1-2/1/1", "/2"}) {
+    EXPECT_NE(pattern_fault("n[" + range + "]").find("'" + range + "' is neither a number"),
+              std::string::npos)
+        << range;
+  }
+}
+
+TEST(Expand, RefusesNumbersThatGrowBehindADigit) {
+  EXPECT_EQ(pattern_fault("n1[8-11]"),
+            "host pattern 'n1[8-11]': the numbers behind a digit grow by a digit, which pdsh and "
+            "ClusterShell read differently\nhint: put whole numbers into the brackets, as in "
+            "'n[19,110]'");
+  EXPECT_NE(pattern_fault("n1[9,10]"), "");
+  EXPECT_NE(pattern_fault("n1[98-100]"), "");
+  EXPECT_EQ(joined("n1[08-11]"), "n108 n109 n110 n111");
+  EXPECT_EQ(joined("n1[8-9]"), "n18 n19");
+  EXPECT_EQ(joined("n[8-10]"), "n8 n9 n10");
+}
+
 TEST(Expand, KeepsTheWidthOfZerosInFront) {
   EXPECT_EQ(joined("gpu[08-11]"), "gpu08 gpu09 gpu10 gpu11");
   EXPECT_EQ(joined("gpu[098-101]"), "gpu098 gpu099 gpu100 gpu101");
@@ -160,6 +189,72 @@ TEST(ParseHosts, TakesAGroupNamedTwiceForHostsNamedTwice) {
   EXPECT_EQ(group_fault("@rack1,@all"), "host 'gpu1' is named twice");
 }
 
+std::string names_of_all(const std::vector<Host>& hosts) {
+  std::string names;
+  for (const Host& each : hosts) names += (names.empty() ? "" : " ") + to_string(each);
+  return names;
+}
+
+std::string algebra(const std::string& list) {
+  return names_of_all(parse_hosts(list, lookup));
+}
+
+TEST(ParseHosts, CombinesFromLeftToRightInTheOrderOfTheHosts) {
+  EXPECT_EQ(algebra("gpu[1-4]!gpu3"), "gpu1 gpu2 gpu4");
+  EXPECT_EQ(algebra("gpu[4,1-3] & gpu[1-3]"), "gpu1 gpu2 gpu3");
+  EXPECT_EQ(algebra("gpu[1-3]^gpu[4,3]"), "gpu1 gpu2 gpu4");
+  EXPECT_EQ(algebra("a!a,b"), "b");
+  EXPECT_EQ(algebra("a,b!a"), "b");
+  EXPECT_EQ(algebra("a,b&b,c"), "b c");
+  EXPECT_EQ(algebra("@all!@rack1"), "gpu3 gpu4 login");
+  EXPECT_EQ(algebra("ann@gpu[1-2]:22!ann@gpu1:22"), "ann@gpu2:22");
+  EXPECT_EQ(algebra("gpu[1-2],gpu2!gpu2"), "gpu1");  // named twice, and then left out
+}
+
+TEST(ParseHosts, AHostNamedTwiceOrNoneStaysAFault) {
+  EXPECT_EQ(group_fault("gpu[1-3],gpu2!gpu1"), "host 'gpu2' is named twice");
+  EXPECT_EQ(group_fault("gpu1!gpu1"), "the list of hosts 'gpu1!gpu1' leaves no host");
+  for (const std::string list : {"a!", "!a", "a!!b", "a,!b", "a&^b"}) {
+    EXPECT_EQ(group_fault(list), "the list of hosts '" + list + "' has an empty element");
+  }
+}
+
+TEST(ParseHosts, RefusesANameThatIsOneHostOrTwo) {
+  EXPECT_EQ(group_fault("ann@gpu[1-2]!gpu1"),
+            "'ann@gpu1' before '!gpu1' and 'gpu1' in it may be one host or two\n"
+            "hint: name its user and port on both sides, or on none");
+  EXPECT_NE(group_fault("gpu[1-2]&gpu2:22"), "");
+  EXPECT_NE(group_fault("gpu[1-2]^@rack2,ann@gpu3!gpu3"), "");
+  EXPECT_EQ(algebra("gpu1:22,gpu1:23!gpu1:22"), "gpu1:23");
+}
+
+TEST(ParseHosts, ReadsAGroupOnceHoweverOftenItIsNamed) {
+  int looked_up = 0;
+  const GroupLookup count = [&](std::string_view) {
+    ++looked_up;
+    return std::string("gpu[1-4]");
+  };
+  EXPECT_EQ(names_of_all(parse_hosts("@a!gpu2&@a", count)), "gpu1 gpu3 gpu4");
+  EXPECT_EQ(looked_up, 1);
+  const GroupLookup deep = [](std::string_view name) {
+    const int depth = std::stoi(std::string(name));
+    return depth == 0 ? "a!a" : fmt::format("@{0},@{0}", depth - 1);
+  };
+  EXPECT_TRUE(parse_set("@60", deep).empty());
+}
+
+TEST(ParseSet, TakesAHostOnceAndMayBeEmpty) {
+  EXPECT_EQ(names_of_all(parse_set("gpu[1-3],gpu2,a,@rack1", lookup)), "gpu1 gpu2 gpu3 a");
+  EXPECT_TRUE(parse_set("a&b", lookup).empty());
+}
+
+TEST(ParseSet, TakesEveryHostOfAllGroupsOnce) {
+  const GroupLookup all = [](std::string_view name) {
+    return name == "*" ? std::string("@rack1,@all") : lookup(name);
+  };
+  EXPECT_EQ(names_of_all(parse_hosts("@*!gpu3", all)), "gpu1 gpu2 gpu4 login");
+}
+
 TEST(Fold, WritesRanges) {
   EXPECT_EQ(fold({"gpu01", "gpu02", "gpu03", "gpu07", "login"}), "gpu[01-03,07],login");
   EXPECT_EQ(fold({"gpu9", "gpu10", "gpu11"}), "gpu[9-11]");
@@ -220,7 +315,11 @@ TEST(Expand, SurvivesAnyText) {
   for (int round = 0; round < 20000; ++round) {
     std::string text;
     for (unsigned length = random() % 12; length > 0; --length) {
-      text += "[]-,019n:@ \x80"[random() % 12];
+      text += "[]-,019n:@/!&^ \x80"[random() % 16];
+    }
+    try {
+      parse_set(text, nullptr);
+    } catch (const std::invalid_argument&) {
     }
     try {
       for (const std::string& word : expand(text)) {
