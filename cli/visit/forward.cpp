@@ -182,7 +182,11 @@ void ForwardAction::on_reached() {
   console_->note("Ctrl-C ends it");
   if (!open_) return;
   const std::string shown = address_of(port_of(listeners_.front()));
-  const auto browser = ssh::run_to_end({"xdg-open", shown});
+  // It may stay as long as the browser, which asks here.
+  const auto browser = ssh::run_to_end(
+      {"sh", "-c",
+       "command -v xdg-open && exec setsid -f xdg-open \"$1\" </dev/null >/dev/null 2>&1", "sh",
+       shown});
   if (!browser || browser->exit_code != 0)
     console_->note(fmt::format("no browser could be started here; open {} in yours", shown));
 }

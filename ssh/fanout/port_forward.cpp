@@ -20,7 +20,7 @@ namespace dtool::ssh {
 namespace {
 
 constexpr auto kForChannel = std::chrono::seconds(30);
-constexpr auto kForDescriptors = std::chrono::milliseconds(200);
+constexpr auto kAfterFault = std::chrono::milliseconds(200);
 
 /// The first line of what `ssh` said into the file.
 std::string first_line(int file) {
@@ -119,10 +119,10 @@ asio::awaitable<void> PortForward::Work::accept(const ForwardedPort& port) {
     OwnedFd caller(::accept4(port.listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (caller) {
       tasks_->spawn(carry(std::move(caller), port));
-    } else if (errno == EMFILE || errno == ENFILE) {
-      co_await reactor_.sleep(kForDescriptors);
     } else if (errno == EAGAIN) {
       co_await waiter.wait(Waiter::For::readable, kNoDeadline);
+    } else {  // no descriptor or no memory is free, or the caller has gone
+      co_await reactor_.sleep(kAfterFault);
     }
   }
 }

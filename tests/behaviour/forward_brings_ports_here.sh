@@ -58,6 +58,16 @@ for program in libssh ssh; do
   end
 done
 
+# The browser is shown the first port, and may stay.
+mkdir "$work/bin"
+printf '#!/bin/sh\necho "$1" >%q\nexec sleep 3\n' "$work/shown" >"$work/bin/xdg-open"
+chmod +x "$work/bin/xdg-open"
+PATH=$work/bin:$PATH begin h1 --open 8123
+eventually 10 test -s "$work/shown"
+expect_equal "${urls[0]}" "$(cat "$work/shown")"
+is_page "${urls[0]}" 0 || fail "beside a browser: $(cat "$err")"
+end
+
 # The port here may be chosen, and is refused if it is taken; a word that is no port, run or host is named.
 begin h1 39123:8123
 is_page http://127.0.0.1:39123 0 || fail "$(cat "$err")"

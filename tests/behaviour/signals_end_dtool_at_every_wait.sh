@@ -155,7 +155,7 @@ meet_waits() {
 # - for what has usually ended by then, or is rare
 excused='^(keeper|offered_session|agent)\.cpp |^process\.cpp .*kLookAgain|^(master|fd_bytes)\.cpp .*For::writable|^master\.cpp .*milliseconds\(10\)'
 excused+='|^exchange\.cpp .*session_\.wait\(deadline_\)|^asker\.cpp .*kAskSlice|^masters\.cpp .*sleep\(pause\)'
-excused+='|^(local|kept)_connection\.cpp .*pumps\.join|^serving_program\.cpp .*(writing\.join|started->changed)|^port_forward\.cpp .*(is_connected_|kForDescriptors)|^remote_shell\.cpp .*(milliseconds\(20\)|group\.join)'
+excused+='|^(local|kept)_connection\.cpp .*pumps\.join|^serving_program\.cpp .*(writing\.join|started->changed)|^port_forward\.cpp .*(is_connected_|kAfterFault)|^remote_shell\.cpp .*(milliseconds\(20\)|group\.join)'
 # Each as `FILE LINE TEXT`.
 waits_of_sources() {
   (cd "$source_folder" && find ssh -name '*.cpp' ! -path '*/host/*' -exec grep -nHE 'co_await .*([.>](wait|wait_for|sleep|join|repeat)|[ (]wait)\(' {} +) |
