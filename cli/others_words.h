@@ -90,7 +90,7 @@ inline constexpr std::pair<std::string_view, std::string_view> kOthersCommands[]
     {"screen tmux", "attach"},
     {"cp scp rsync push upload", "copy"},
     {"pull download", "fetch"},
-    {"port_forward tunnel", "forward"},
+    {"port-forward tunnel", "forward"},
     {"prune gc", "clean"},
     {"doctor ping sinfo", "check"},
     {"nodeset cluset", "hosts"},
