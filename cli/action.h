@@ -72,7 +72,9 @@ std::unique_ptr<Action> make_plot();
 std::unique_ptr<Action> make_rerun();
 std::unique_ptr<Action> make_run();
 std::unique_ptr<Action> make_ssh();
+std::unique_ptr<Action> make_ssh_config();
 std::unique_ptr<Action> make_status();
+std::unique_ptr<Action> make_tensorboard();
 std::unique_ptr<Action> make_trust();
 
 }  // namespace dtool::cli

@@ -57,6 +57,7 @@ add_library(dtool_cli STATIC
   cli/hosts/config.cpp
   cli/hosts/disconnect.cpp
   cli/hosts/hosts.cpp
+  cli/hosts/sudo.cpp
   cli/hosts/install.cpp
   cli/hosts/listener_trial.cpp
   cli/hosts/trust.cpp
@@ -109,6 +110,8 @@ add_library(dtool_cli STATIC
   cli/visit/exec.cpp
   cli/visit/forward.cpp
   cli/visit/ssh.cpp
+  cli/visit/ssh_config.cpp
+  cli/visit/tensorboard.cpp
   cli/watch/diff.cpp
   cli/watch/find_run.cpp
   cli/watch/list.cpp

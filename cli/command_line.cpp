@@ -16,6 +16,7 @@
 
 #include "cli/console.h"
 #include "cli/others_words.h"
+#include "cli/short_helps.h"
 #include "killfiles/nearest.h"
 #include "ssh/quote.h"
 
@@ -32,6 +33,10 @@ std::string name_in_full(const CLI::App& app) {
   return app.get_parent() == nullptr
              ? app.get_name()
              : fmt::format("{} {}", app.get_parent()->get_name(), app.get_name());
+}
+
+std::string long_name(const CLI::Option& flag) {
+  return "--" + flag.get_lnames().front();
 }
 
 std::vector<std::string> flags_of(const CLI::App& app) {
@@ -75,7 +80,8 @@ UsageError unknown_word(const CLI::App& app, const std::string& word,
   const auto is_longer = [&word](const std::string& each) { return each.starts_with(word); };
   if (!meant && std::ranges::count_if(known, is_longer) == 1)
     meant = *std::ranges::find_if(known, is_longer);
-  const std::string all = fmt::format("{} --help lists all", name_in_full(app));
+  const std::string all = fmt::format("{} --help{} lists all", name_in_full(app),
+                                      app.get_parent() != nullptr ? " all" : "");
   return UsageError(fmt::format("{} is not a {} of {}", word, kind, name_in_full(app)),
                     meant ? fmt::format("did you mean {}? {}", *meant, all) : all);
 }
@@ -83,7 +89,7 @@ UsageError unknown_word(const CLI::App& app, const std::string& word,
 /// A hint at the likely meaning of words that are neither flags nor a flag's value.
 std::string hint_at_words(const CLI::App& command, const std::vector<std::string>& words,
                           TakesProgram takes, const std::vector<std::string>& program) {
-  const std::string all = fmt::format("{} --help lists all flags", name_in_full(command));
+  const std::string all = fmt::format("{} --help all lists all flags", name_in_full(command));
   std::string line = fmt::format("{}", fmt::join(words, " "));
   const CLI::Option* given = command.get_option_no_throw("--command");
   if (takes == TakesProgram::yes && given == nullptr) {
@@ -215,11 +221,15 @@ void refuse_typographic_dash(const std::string& word) {
 
 class HelpFormatter : public CLI::Formatter {
  public:
-  explicit HelpFormatter(const TakesPrograms& takes_program) : takes_program_(takes_program) {}
+  HelpFormatter(const TakesPrograms& takes_program, const bool& shows_all)
+      : takes_program_(takes_program), shows_all_(shows_all) {}
 
   std::string make_help(const CLI::App* app, std::string name,
                         CLI::AppFormatMode mode) const override {
-    const std::string help = CLI::Formatter::make_help(app, name, mode);
+    const auto row = std::ranges::find(kShortHelps, app->get_name(), &ShortHelp::command);
+    const bool is_short = row != std::end(kShortHelps) && !shows_all_;
+    const std::string help = is_short ? short_help(*app, std::move(name), *row)
+                                      : CLI::Formatter::make_help(app, std::move(name), mode);
     std::string text = CLI::detail::find_and_replace(help, "\n\n\n", "\n\n");
     if (text.ends_with("\n\n")) text.pop_back();
     return wrapped(text, kHelpColumns, indent_of_help);
@@ -256,7 +266,25 @@ class HelpFormatter : public CLI::Formatter {
   }
 
  private:
+  std::string short_help(const CLI::App& app, std::string name, const ShortHelp& row) const {
+    std::vector<const CLI::Option*> shown;
+    const auto all = app.get_options([](const CLI::Option* each) { return each->nonpositional(); });
+    for (const CLI::Option* each : all) {
+      const bool is_own =
+          each->get_group() == "Options" && row.flags.empty() && each != app.get_help_ptr();
+      const auto is_in = [each](std::string_view flags) {
+        return has_word(flags, long_name(*each));
+      };
+      if (is_own || is_in(row.flags) || is_in(kFirstSharedFlags)) shown.push_back(each);
+    }
+    return fmt::format("{}:\n  {}\n\n{}{}{}\n`{} --help all` lists all {} flags.\n",
+                       app.get_description(), row.example, make_usage(&app, std::move(name)),
+                       make_positionals(&app), make_group("Options", false, shown),
+                       name_in_full(app), all.size());
+  }
+
   const TakesPrograms& takes_program_;
+  const bool& shows_all_;
 };
 
 }  // namespace
@@ -298,7 +326,13 @@ Words read_words(const CLI::App& app, int argc, char** argv) {
   if (own == std::vector<std::string>{"version"}) own.front() = "--version";
   if (!own.empty() && own.front() == "help") {
     own.erase(own.begin());
-    own.emplace_back("--help");
+    own.insert(own.end() - (!own.empty() && own.back() == "all" ? 1 : 0), "--help");
+  }
+  const auto help =
+      std::ranges::find_if(own, [](const auto& word) { return word == "--help" || word == "-h"; });
+  if (help != own.end() && help + 1 != own.end() && help[1] == "all") {
+    words.whole_help = true;
+    own.erase(help + 1);
   }
   const CLI::App* reader = &app;
   const CLI::Option* waiting = nullptr;  // the flag whose value comes next
@@ -350,13 +384,14 @@ UsageError explain(const CLI::App& app, const CLI::ParseError& error,
     sentence.front() =
         static_cast<char>(std::tolower(static_cast<unsigned char>(sentence.front())));
   const std::string help =
-      fmt::format("{}{} --help lists all flags and their values", meant, name_in_full(chosen));
+      fmt::format("{}{} --help all lists all flags and their values", meant, name_in_full(chosen));
   const bool is_run = sentence.starts_with("RUN ") || sentence.starts_with("--resume wants");
   return UsageError(sentence, is_run ? "dtool list shows the runs, and last is the newest" : help);
 }
 
-std::shared_ptr<CLI::FormatterBase> make_help_formatter(const TakesPrograms& takes_program) {
-  auto formatter = std::make_shared<HelpFormatter>(takes_program);
+std::shared_ptr<CLI::FormatterBase> make_help_formatter(const TakesPrograms& takes_program,
+                                                        const bool& shows_all) {
+  auto formatter = std::make_shared<HelpFormatter>(takes_program, shows_all);
   formatter->label("Usage", "usage");
   formatter->column_width(kDescriptions);
   return formatter;

@@ -229,13 +229,11 @@ void add_connect_options(Options& command, HostOptions& options) {
 void add_host_options(Options& command, HostOptions& options) {
   command
       .add_option("-w,-H,--runs_on,--hosts", options.runs_on,
-                  "hosts: a,b  [user@]host[:port]  gpu[01-08,12]  @group  local")
+                  "a,b  [user@]host[:port]  gpu[01-08]  @group  local")
       .check(must_not_be_empty)
       .type_name("HOSTS")
       .group(kGroup);
-  command
-      .add_option("--hostfile", options.hostfile,
-                  "a file of hosts, in the form of Open MPI and DeepSpeed; - is standard input")
+  command.add_option("--hostfile", options.hostfile, "a file of hosts, as of Open MPI; - is stdin")
       .check(must_not_be_empty)
       .type_name("FILE")
       .group(kGroup);

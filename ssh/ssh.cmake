@@ -46,6 +46,7 @@ add_library(dtool_ssh STATIC
   ssh/program/masters.cpp
   ssh/program/program.cpp
   ssh/program/program_choice.cpp
+  ssh/program/secret_question.cpp
   ssh/quote.cpp
   ssh/remote.cpp
   ssh/screen_job.cpp

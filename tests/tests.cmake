@@ -615,6 +615,8 @@ if(DTOOL_TESTS)
       programs_are_told_the_commit_of_their_code
       run_killed_at_any_moment_leaves_nothing_after_kill
       runs_of_earlier_versions_are_listed
+      a_run_is_opened_by_ssh_and_tensorboard
+      command_runs_as_root_with_one_password
       signals_end_dtool_at_every_wait
       slurm_and_mpirun_start_the_trainer
       slurm_faults_are_told

@@ -13,6 +13,7 @@
 #include "cli/command_output.h"
 #include "cli/host_options.h"
 #include "cli/host_output.h"
+#include "cli/hosts/sudo.h"
 #include "cli/options.h"
 #include "cli/record/recorded.h"
 #include "cli/visit/exec.h"
@@ -72,6 +73,7 @@ class CommandAction : public Action {
 
  private:
   void take_program(std::vector<std::string> words);
+  ssh::Command command_for(std::size_t host) const;
   std::vector<ssh::HostResult> run_all(ssh::Remote& remote, ssh::Events& events) const;
 
   std::unique_ptr<CommandPlace> place_;
@@ -83,6 +85,9 @@ class CommandAction : public Action {
   double timeout_ = 0;
   bool fail_fast_ = false;
   bool stdin_ = false;
+  bool sudo_ = false;
+  Sudo root_;
+  std::vector<std::optional<ssh::HostResult>> unready_;  ///< hosts where nothing can be run
 };
 
 void HostsPlace::add_options(Options& command, std::string& line) {
@@ -103,6 +108,8 @@ void CommandAction::add_options(Options& command) {
   command.add_flag("--stdin", stdin_, "give standard input to the command on all hosts");
   command.add_flag("--fail_fast", fail_fast_,
                    "the first host that fails ends the command on the others");
+  if (command_flag_)
+    command.add_flag("--sudo", sudo_, "as root: sudo's password is asked for once, for all hosts");
   add_output_options(command, output_);
 }
 
@@ -145,11 +152,17 @@ Targets HostsPlace::targets(Invocation& invocation) {
   return recorded;
 }
 
+ssh::Command CommandAction::command_for(std::size_t host) const {
+  if (sudo_) return root_.command(host, words_.size() == 1 ? words_[0] : ssh::quote_all(words_));
+  const bool shows_gpus = command_ == kGpuTable;
+  return {.line = place_->line(host,
+                               shows_gpus ? std::vector<std::string>{kGpuTableOrFailure} : words_)};
+}
+
 std::vector<ssh::HostResult> CommandAction::run_all(ssh::Remote& remote,
                                                     ssh::Events& events) const {
   const bool shows_gpus = command_ == kGpuTable;
-  const std::vector<std::string> words = {kGpuTableOrFailure};
-  std::vector<std::optional<ssh::HostResult>> known = place_->make_ready(remote);
+  std::vector<std::optional<ssh::HostResult>> known = sudo_ ? unready_ : place_->make_ready(remote);
   known.resize(remote.hosts().size());
   std::vector<ssh::Task> tasks;
   const auto input = stdin_ ? standard_input() : nullptr;
@@ -157,8 +170,9 @@ std::vector<ssh::HostResult> CommandAction::run_all(ssh::Remote& remote,
     if (known[i]) {
       events.on_result(i, *known[i]);
     } else {
-      tasks.push_back({i, ssh::Command{.line = place_->line(i, shows_gpus ? words : words_),
-                                       .input_from = input}});
+      ssh::Command command = command_for(i);
+      command.input_from = input;
+      tasks.push_back({i, std::move(command)});
     }
   }
   ssh::RunOptions options;
@@ -191,6 +205,7 @@ int CommandAction::run(Invocation& invocation) {
   output_.tell = [this](std::size_t host, nlohmann::json& about) { place_->tell(host, about); };
   const Targets chosen = place_->targets(invocation);
   const auto remote = invocation.reach(chosen.hosts, chosen.connect);
+  if (sudo_) unready_ = root_.make_ready(*remote);
   return show_output(invocation.console, *remote, output_, command_,
                      [&](ssh::Events& events) { return run_all(*remote, events); });
 }

@@ -35,8 +35,8 @@ void HostsAction::add_options(Options& command) {
   command.add_flag("-c,--count", count_, "print how many they are").excludes(fold);
   add_pick_option(command, pick_);
   command.footer(
-      "Hosts are joined from left to right: ',' and, '!' without, '&' in both, '^' in one of\n"
-      "both. The shell wants quotes: dtool hosts '@lab!gpu3'");
+      "Hosts are joined from left to right: ',' and, '!' without, '&' in both, '^' in one "
+      "of both. The shell wants quotes: dtool hosts '@lab!gpu3'");
 }
 
 int HostsAction::run(Invocation& invocation) {

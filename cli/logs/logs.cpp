@@ -84,8 +84,7 @@ void LogsAction::add_options(Options& command) {
       command.add_flag("-f,--follow", follow_, "follow the logs until the run has ended");
   const Option machine =
       command
-          .add_option("--machine", machines_,
-                      "only the log of the machine with this id or host; repeatable")
+          .add_option("--machine", machines_, "only the machine with this id or host; repeatable")
           .check(must_not_be_empty)
           .type_name("I")
           .take_all();

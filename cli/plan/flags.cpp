@@ -45,9 +45,8 @@ void add_shared_flags(Options& command, RunFlags& flags, const std::vector<std::
                            "random seed, the same on every machine (any; it is recorded)",
                            {0, std::numeric_limits<std::uint64_t>::max()});
   command
-      .add_option(
-          "--environment", flags.environment_file,
-          "packages of a requirements.txt, uv.lock or environment.yml, installed on each host")
+      .add_option("--environment", flags.environment_file,
+                  "install its packages there: requirements.txt, …")
       .type_name("FILE")
       .check(must_not_be_empty);
   command
@@ -74,7 +73,7 @@ void add_shared_flags(Options& command, RunFlags& flags, const std::vector<std::
       .type_name("PATH");
   command.add_option("--extra_tag", flags.extra_tag, "text to include in the run's id");
   command.add_option("-n,--nproc_per_node", flags.nproc_per_node,
-                     "processes per machine; auto: one per GPU, else 1 (auto)");
+                     "processes per machine; auto: one per GPU (auto)");
   command
       .add_option("--gpus", flags.run.gpus,
                   "the GPUs of each machine to use, such as 0,2 or GPU-UUID (all)")
@@ -86,7 +85,7 @@ void add_shared_flags(Options& command, RunFlags& flags, const std::vector<std::
       .one_of({"stop", "leave"});
   command
       .add_whole_number("--max_restarts", flags.run.max_restarts,
-                        "restart the whole run after a failure, at most N times (0)", {0, 1000})
+                        "restarts of the whole run after failures (0)", {0, 1000})
       .type_name("N");
   command
       .add_whole_number("--lost_after", flags.run.lost_after,
@@ -99,8 +98,7 @@ void add_shared_flags(Options& command, RunFlags& flags, const std::vector<std::
                         {0, killfiles::kMostNice})
       .type_name("N");
   add_program_flags(command, flags.program);
-  command
-      .add_option("--export", flags.exports, "VAR or VAR=VALUE for the run's processes; repeatable")
+  command.add_option("--export", flags.exports, "VAR or VAR=VALUE for its processes; repeatable")
       .type_name("VAR[=VALUE]")
       .one_value_each();
   command
@@ -125,9 +123,7 @@ void add_shared_flags(Options& command, RunFlags& flags, const std::vector<std::
       .one_value_each();
   command.add_flag("--no_trainer_bundle", flags.no_trainer_bundle,
                    "do not send this machine's trainer to hosts that have none");
-  command.add_flag("-f,--follow", flags.follow,
-                   "print all machines' logs until the run ends (at a terminal, an EXPERIMENT "
-                   "without hosts: on)");
+  command.add_flag("-f,--follow", flags.follow, "print all machines' logs until the run ends");
   command.add_flag("--dry_run", flags.dry_run, "show what would run where, and change nothing");
 }
 
@@ -135,7 +131,7 @@ void add_shared_flags(Options& command, RunFlags& flags, const std::vector<std::
 
 void add_run_flags(Options& command, RunFlags& flags, const std::vector<std::string>& engines) {
   command.add_option("EXPERIMENT", flags.experiment,
-                     "a TOML file, or the name of an experiment that comes with dtool");
+                     "a TOML file, or one that comes with dtool: digits");
   command.footer(
       "`-- PROGRAM ARGS...` runs that program instead of the bundled trainer, once per process, "
       "with MASTER_ADDR, MASTER_PORT, WORLD_SIZE, RANK, LOCAL_RANK, LOCAL_WORLD_SIZE, GROUP_RANK, "
@@ -143,10 +139,7 @@ void add_run_flags(Options& command, RunFlags& flags, const std::vector<std::str
       "runs on this machine.");
   add_host_options(command, flags.hosts);
   const auto resume =
-      command
-          .add_option("--resume", flags.resume,
-                      "go on from the newest checkpoint of that run, with its flags "
-                      "and its code")
+      command.add_option("--resume", flags.resume, "go on from that run's newest checkpoint")
           .type_name("RUN")
           .check(must_not_be_empty);
   command
@@ -187,7 +180,7 @@ void add_run_flags(Options& command, RunFlags& flags, const std::vector<std::str
 }
 
 void add_rerun_flags(Options& command, RunFlags& flags, const std::vector<std::string>& engines) {
-  command.add_option("RUN", flags.rerun, "the run to repeat: its id or a part of it; last, last-1")
+  command.add_option("RUN", flags.rerun, "a run's id or a part of it; last, last-1")
       .required()
       .check(must_not_be_empty);
   command.footer(

@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <map>
@@ -57,6 +59,9 @@ constexpr std::array kSubcommands = {
     Row{"attach", "show the live screen session of one machine in this terminal", make_attach},
     Row{"forward", "show ports of a run or a host as this machine's own, as TensorBoard's",
         make_forward},
+    Row{"tensorboard", "show TensorBoard of a run, with its port as this machine's own",
+        make_tensorboard},
+    Row{"ssh_config", "print a run's machines as hosts for ssh, scp and editors", make_ssh_config},
     Row{"fetch", "copy the outputs of a run here, one folder per machine", make_fetch},
     Row{"plot", "plot curves of loss, learning rate, throughput and accuracy", make_plot},
     Row{"kill", "end every process of a run on every machine, and prove that none is left",
@@ -79,9 +84,7 @@ void add_console_options(CLI::App& app, ConsoleOptions& options) {
   static const std::map<std::string, Color> colors = {
       {"auto", Color::automatic}, {"always", Color::always}, {"never", Color::never}};
   Options command(app);
-  command
-      .add_flag("--json", options.json,
-                "print one JSON document on standard output, and nothing else")
+  command.add_flag("--json", options.json, "print one JSON document, and nothing else")
       .group("Output");
   command.add_flag("--quiet", options.quiet, "no progress and no summaries").group("Output");
   Option(app.add_option_function<std::string>(
@@ -117,6 +120,35 @@ bool answered_hidden(Console& console, const CLI::App& app, const std::vector<st
   return true;
 }
 
+/// This process becomes the user's pager, so that a signal ends both; a child writes.
+void become_pager(const std::string& text) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return;
+  const pid_t writer = ::fork();
+  if (writer == 0) {
+    for (std::string_view rest = text; !rest.empty();) {
+      const ssize_t count = ::write(ends[1], rest.data(), rest.size());
+      if (count <= 0) break;
+      rest.remove_prefix(static_cast<std::size_t>(count));
+    }
+    ::_exit(0);
+  }
+  if (writer < 0 || ::dup2(ends[0], STDIN_FILENO) < 0) return;
+  ::setenv("LESS", "FRX", 0);
+  ::execl("/bin/sh", "sh", "-c",
+          "[ -n \"$PAGER\" ] && eval \"exec $PAGER\"; command -v less > /dev/null && exec less; "
+          "exec cat",
+          nullptr);
+}
+
+/// Text that is longer than the terminal goes through a pager.
+void show_help(Console& console, const std::string& text) {
+  const auto lines = static_cast<std::size_t>(std::ranges::count(text, '\n'));
+  if (console.is_terminal(To::out) && lines >= terminal_size(STDOUT_FILENO).rows)
+    become_pager(text);
+  console.write(text);
+}
+
 int run(Console& console, int argc, char** argv) {
   ConsoleOptions console_options;
   CLI::App app("dtool: set up machines over SSH and run training on them");
@@ -125,7 +157,8 @@ int run(Console& console, int argc, char** argv) {
   app.set_version_flag("-V,--version", version_line(), "print the version");
   app.require_subcommand(0, 1);
   TakesPrograms takes_program;
-  app.formatter(make_help_formatter(takes_program));
+  Words words;
+  app.formatter(make_help_formatter(takes_program, words.whole_help));
   std::map<const CLI::App*, std::unique_ptr<Action>> actions;
   for (const Row& row : kSubcommands) {
     CLI::App* subcommand = app.add_subcommand(row.name, row.summary)->group("Commands");
@@ -137,7 +170,7 @@ int run(Console& console, int argc, char** argv) {
   }
   app.footer("`dtool COMMAND --help` lists a command's flags.");  // here, since commands inherit it
   if (answered_hidden(console, app, {argv + 1, argv + argc})) return kAllWell;
-  Words words = read_words(app, argc, argv);
+  words = read_words(app, argc, argv);
   try {
     std::vector<std::string> reversed(words.own.rbegin(), words.own.rend());
     app.parse(reversed);
@@ -145,7 +178,8 @@ int run(Console& console, int argc, char** argv) {
     const auto chosen = app.get_subcommands();
     if (!app.remaining().empty())
       throw explain(app, CLI::ExtrasError(app.remaining()), takes_program, words.program);
-    console.write(chosen.empty() ? app.help() : chosen.front()->help("dtool"));
+    console.configure(console_options);
+    show_help(console, chosen.empty() ? app.help() : chosen.front()->help("dtool"));
     return kAllWell;
   } catch (const CLI::CallForVersion&) {
     console.say(version_line());

@@ -53,4 +53,7 @@ ssh::HostResult check_visit(const killfiles::Killfile& run, std::size_t machine,
 std::string visit_line(const killfiles::Killfile& run, std::size_t machine,
                        std::vector<std::string> words);
 
+/// Shows a page of this machine's in the user's web browser, or notes that there is none.
+void open_in_browser(Console& console, const std::string& address);
+
 }  // namespace dtool::cli

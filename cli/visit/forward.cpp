@@ -16,6 +16,7 @@
 #include "cli/logs/attach.h"
 #include "cli/options.h"
 #include "cli/record/recorded.h"
+#include "cli/visit/exec.h"
 #include "cli/watch/status_answer.h"
 #include "ssh/fanout/port_forward.h"
 #include "ssh/machine/owned_fd.h"
@@ -180,15 +181,7 @@ void ForwardAction::on_reached() {
   }
   if (console_->json()) console_->document({{"forwarded", all}});
   console_->note("Ctrl-C ends it");
-  if (!open_) return;
-  const std::string shown = address_of(port_of(listeners_.front()));
-  // It may stay as long as the browser, which asks here.
-  const auto browser = ssh::run_to_end(
-      {"sh", "-c",
-       "command -v xdg-open && exec setsid -f xdg-open \"$1\" </dev/null >/dev/null 2>&1", "sh",
-       shown});
-  if (!browser || browser->exit_code != 0)
-    console_->note(fmt::format("no browser could be started here; open {} in yours", shown));
+  if (open_) open_in_browser(*console_, address_of(port_of(listeners_.front())));
 }
 
 void ForwardAction::on_failure(const std::string& error, const std::string& hint) {
@@ -216,6 +209,16 @@ int ForwardAction::run(Invocation& invocation) {
 }
 
 }  // namespace
+
+void open_in_browser(Console& console, const std::string& address) {
+  // It may stay as long as the browser, which asks here.
+  const auto browser = ssh::run_to_end(
+      {"sh", "-c",
+       "command -v xdg-open && exec setsid -f xdg-open \"$1\" </dev/null >/dev/null 2>&1", "sh",
+       address});
+  if (!browser || browser->exit_code != 0)
+    console.note(fmt::format("no browser could be started here; open {} in yours", address));
+}
 
 std::unique_ptr<Action> make_forward() {
   return std::make_unique<ForwardAction>();

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "ssh/program/asker.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <termios.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -19,6 +16,7 @@
 #include "ssh/printable.h"
 #include "ssh/program/askpass.h"
 #include "ssh/program/program.h"
+#include "ssh/program/secret_question.h"
 
 namespace dtool::ssh {
 namespace {
@@ -26,54 +24,6 @@ namespace {
 using namespace askpass_protocol;
 
 constexpr auto kAskSlice = std::chrono::milliseconds(100);
-constexpr std::size_t kMostTyped = 4000;
-
-/// This process's terminal, if the process is in the foreground; a background process would be
-/// stopped for using it.
-OwnedFd open_terminal() {
-  OwnedFd terminal(::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK));
-  if (terminal && ::tcgetpgrp(terminal.get()) != ::getpgrp()) terminal.reset();
-  return terminal;
-}
-
-void show(int terminal, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t count = ::write(terminal, text.data(), text.size());
-    if (count > 0) {
-      text.remove_prefix(static_cast<std::size_t>(count));
-    } else if (errno == EAGAIN) {
-      pollfd writable{terminal, POLLOUT, 0};
-      if (::poll(&writable, 1, 1000) <= 0) return;
-    } else if (errno != EINTR) {
-      return;
-    }
-  }
-}
-
-/// Hides typed characters while it lives.
-class Hidden {
- public:
-  explicit Hidden(int terminal) : terminal_(terminal) {
-    is_changed_ = ::tcgetattr(terminal_, &before_) == 0;
-    termios hidden = before_;
-    hidden.c_lflag &= ~static_cast<tcflag_t>(ECHO | ECHOE | ECHOK | ECHONL);
-    hidden.c_lflag |= ICANON | ISIG;
-    is_changed_ = is_changed_ && ::tcsetattr(terminal_, TCSAFLUSH, &hidden) == 0;
-  }
-  ~Hidden() {
-    if (is_changed_) ::tcsetattr(terminal_, TCSADRAIN, &before_);
-    show(terminal_, "\n");
-  }
-  Hidden(const Hidden&) = delete;
-  Hidden& operator=(const Hidden&) = delete;
-
-  bool is_hidden() const { return is_changed_; }
-
- private:
-  int terminal_;
-  termios before_{};
-  bool is_changed_ = false;
-};
 
 /// Lets the opening wake who waits there.
 class WaitsAt {
@@ -149,7 +99,7 @@ asio::awaitable<void> Asker::answer(int caller, Opening& opening, const bool& is
     const OwnedFd terminal = open_terminal();
     const std::string line =
         fmt::format("\r\x1b[Kdtool: {}: {}\n", to_string(opening.host), prompt);
-    if (terminal) show(terminal.get(), line);
+    if (terminal) show_at(terminal.get(), line);
     opening.is_asking = true;
     const auto began = Clock::now();
     while (!is_over && !is_stopped_ && is_alive(caller)) co_await reactor_.sleep(kAskSlice);
@@ -210,9 +160,9 @@ asio::awaitable<std::optional<std::string>> Asker::ask(int caller, std::string l
   const OwnedFd terminal = open_terminal();
   if (!terminal) co_return std::nullopt;
   const Turn turn(*this);
-  const Hidden hidden(terminal.get());
+  const HiddenTyping hidden(terminal.get());
   if (!hidden.is_hidden()) co_return std::nullopt;
-  show(terminal.get(), line + (kind == kConfirmation ? " [y/N] " : " "));
+  show_at(terminal.get(), line + (kind == kConfirmation ? " [y/N] " : " "));
   std::string text;
   text.reserve(2 * kMostTyped);  // no copies are left behind
   Waiter waiter(reactor_, terminal.get());

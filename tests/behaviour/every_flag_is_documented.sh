@@ -10,14 +10,14 @@ flags_of_help() { grep -Eo '^ {2,6}(-[A-Za-z],)*--[a-z_,-]+' "$out" | tr -s ' ,'
 flags_of_page() { { grep -Eo '`--[a-z_]+' || true; } | tr -d '`' | sort -u; }
 
 expect_exit 0 dtool --help
-mapfile -t commands < <(sed -n '/^[A-Za-z]*ommands:/,$p' "$out" | sed -n 's/^  \([a-z]\{1,\}\)  .*/\1/p')
-expect_equal 'attach check clean command completion config copy diff disconnect exec fetch forward hosts install kill list logs plot rerun run show ssh status trust' "$(printf '%s\n' "${commands[@]}" | sort | xargs)"
+mapfile -t commands < <(sed -n '/^[A-Za-z]*ommands:/,$p' "$out" | sed -n 's/^  \([a-z_]\{1,\}\)  .*/\1/p')
+expect_equal 'attach check clean command completion config copy diff disconnect exec fetch forward hosts install kill list logs plot rerun run show ssh ssh_config status tensorboard trust' "$(printf '%s\n' "${commands[@]}" | sort | xargs)"
 
 common=$(section 'Flags of every command'; section 'Flags for hosts')
 all=$work/all
 flags_of_help >"$all"
 for command in "${commands[@]}"; do
-  expect_exit 0 dtool "$command" --help
+  expect_exit 0 dtool "$command" --help all
   expect_equal '' "$(awk 'length($0) > 80' "$out")"
   own=$(section "dtool $command")
   flags=$(flags_of_help)

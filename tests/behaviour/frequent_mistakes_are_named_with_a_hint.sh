@@ -66,7 +66,7 @@ run --node_rank 1 -- true | 2 | --node_rank is not a flag | in the order of --ru
 run --master_port 29500 -- true | 2 | --master_port is not a flag | --distributed_ip_and_port
 logs -n ten | 2 | --tail: 'ten' is not a whole number | dtool logs --help
 kill a --force | 2 | --force is not a flag of dtool kill | --grace 0 kills at once
-kill a --forgets | 2 | --forgets is not a flag of dtool kill | hint: dtool kill --help lists all
+kill a --forgets | 2 | --forgets is not a flag of dtool kill | hint: dtool kill --help all lists all
 run --name foo -- true | 2 | --name is not a flag of dtool run | --extra_tag
 run -J foo -- true | 2 | -J is not a flag of dtool run | --extra_tag
 run --env F=1 -- true | 2 | --env is not a flag of dtool run | --export VAR=VALUE

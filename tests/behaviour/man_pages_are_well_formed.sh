@@ -10,7 +10,7 @@ mapfile -t commands < <(cut -f 1 "$out")
 ((${#commands[@]} >= 7)) || fail "commands: ${commands[*]}"
 for command in "${commands[@]}"; do
   expect_file "$pages/dtool-$command.1"
-  expect_exit 0 dtool "$command" --help
+  expect_exit 0 dtool "$command" --help all
   mapfile -t flags < <(grep -Eo -- '--[a-z_]+' "$out" | sort -u)
   ((${#flags[@]})) || fail 'no flag in this help'
   for flag in "${flags[@]}"; do

@@ -87,7 +87,7 @@ expect_error 'hint: did you mean --timeout\?'
 refused '^dtool: --nproc is not a flag' run --runs_on "$host" --nproc 2 -- true
 expect_error 'hint: did you mean --nproc_per_node\?'
 refused '^dtool: --zzzzzzz is not a flag' command --zzzzzzz
-expect_error 'hint: dtool command --help lists all'
+expect_error 'hint: dtool command --help all lists all'
 refused '^dtool: -n is not a flag' command -n 3
 refused '^dtool: comand is not a command of dtool$' comand --runs_on "$host"
 expect_error 'hint: did you mean command\?'

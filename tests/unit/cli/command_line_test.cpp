@@ -51,7 +51,7 @@ TEST(CommandLine, AValueWithAWrongLetterGetsTheNearestOne) {
   } catch (const CLI::ParseError& error) {
     EXPECT_STREQ(explain(app, error, {}).what(),
                  "--launcher: 'slrum' is not one of ssh, slurm\nhint: did you mean slurm? dtool "
-                 "--help lists all flags and their values");
+                 "--help all lists all flags and their values");
   }
 }
 

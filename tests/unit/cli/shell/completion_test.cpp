@@ -17,7 +17,7 @@ using Words = std::vector<std::string>;
 struct Completing : testing::Test {
   Completing() {
     app.name("dtool");
-    app.formatter(make_help_formatter(takes_program));
+    app.formatter(make_help_formatter(takes_program, shows_all));
     CLI::App* run = app.add_subcommand("run", "start a run");
     run->add_option("EXPERIMENT", text, "an experiment");
     run->add_option("--runs_on", text, "hosts")->type_name("HOSTS");
@@ -52,6 +52,7 @@ struct Completing : testing::Test {
   std::string text;
   Words words;
   bool flag = false;
+  bool shows_all = false;
   LiveValues live;
 };
 
