@@ -597,6 +597,8 @@ if(DTOOL_TESTS)
       labs_at_once_do_not_meet
       list_tells_the_state_of_runs
       launchers_at_once_each_get_their_run
+      lines_of_other_tools_work
+      lines_of_slurm_work
       logs_are_one_text
       man_pages_are_well_formed
       mistakes_in_commands_start_nothing

@@ -25,6 +25,8 @@
 #   let_h1_reach_the_others     the first host's own ssh gets a key that all hosts take, and knows theirs, as mpirun wants it
 #   connects_anew               from here on each command makes its own connections, for tests of how they are made
 #   keeps_connections           from here on commands leave them to the next, as they do unless told otherwise: for tests of that
+#   table_lines PAGE HEADING     the dtool lines in the tables of a page below the headings that match: for each the exit code that the
+#                               page says, or 0, the line, and what the first column has, with tabs between
 #   at_end COMMAND              a line of bash for when the test ends, however it does
 #   needs_tool_wheels           uv, py-rattler and PyYAML from the package index, the only source that pip then has
 #   needs_isolation, needs_program P, needs_file PATH, skip REASON
@@ -176,6 +178,23 @@ fetch_tool_wheels() {
 }
 needs_isolation() {
   [[ $("$here/../lab" mode) == isolated ]] || skip 'needs a lab of namespaces, and so root'
+}
+
+table_lines() {
+  awk -v heading="$2" '
+    /^## / { inside = $0 ~ heading }
+    inside && /^[|]/ {
+      gsub(/\\[|]/, "\001")
+      split($0, cell, "|")
+      code = match(cell[3], /exit code [0-9]+/) ? substr(cell[3], RSTART + 10, RLENGTH - 10) : 0
+      split(cell[2], theirs, "`")
+      n = split(cell[3], ours, "`")
+      for (i = 2; i <= n; i += 2) {
+        line = code "\t" ours[i] "\t" theirs[2]
+        gsub("\001", "|", line)
+        if (ours[i] ~ /(^| )dtool /) print line
+      }
+    }' "$1"
 }
 
 # In continuous integration the programs of tests/dependencies must not be missing.
