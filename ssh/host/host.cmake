@@ -8,7 +8,6 @@ set(DTOOL_HOST_SOURCES
   ssh/host/answers/kept_things.cpp
   ssh/host/answers/log_filter.cpp
   ssh/host/answers/python_environment.cpp
-  ssh/host/answers/ready.cpp
   ssh/host/answers/send_log.cpp
   ssh/host/answers/serve.cpp
   ssh/host/answers/status.cpp

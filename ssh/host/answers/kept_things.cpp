@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "ssh/host/answers/kept_things.h"
+#include "ssh/host/answers/answers.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

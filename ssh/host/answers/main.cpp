@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "ssh/host/answers/serve.h"
+#include "ssh/host/answers/answers.h"
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
 #include "ssh/host/kill.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "ssh/host/answers/send_log.h"
+#include "ssh/host/answers/answers.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

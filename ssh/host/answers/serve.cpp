@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "ssh/host/answers/serve.h"
+#include "ssh/host/answers/answers.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -10,13 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "ssh/host/answers/check_host.h"
-#include "ssh/host/answers/kept_things.h"
 #include "ssh/host/answers/python_environment.h"
-#include "ssh/host/answers/ready.h"
-#include "ssh/host/answers/send_log.h"
-#include "ssh/host/answers/status.h"
-#include "ssh/host/answers/trial.h"
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
 #include "ssh/host/frame_input.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "ssh/host/answers/status.h"
+#include "ssh/host/answers/answers.h"
 
 #include <unistd.h>
 

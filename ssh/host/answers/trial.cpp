@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "ssh/host/answers/trial.h"
+#include "ssh/host/answers/answers.h"
 
 #include <fcntl.h>
 #include <poll.h>

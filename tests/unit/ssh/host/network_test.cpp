@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "ssh/host/answers/trial.h"
+#include "ssh/host/answers/answers.h"
 #include "ssh/host/session/report_port.h"
 #include "ssh/wire/check.h"
 #include "tests/unit/refused_calls.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a host finds out about itself: programs, folders, the environment, the trainer.
-#include "ssh/host/answers/check_host.h"
+#include "ssh/host/answers/answers.h"
 
 #include <gtest/gtest.h>
 

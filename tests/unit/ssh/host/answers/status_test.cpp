@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a host tells of a run that failed: whose last lines, and which of them explains it.
-#include "ssh/host/answers/status.h"
+#include "ssh/host/answers/answers.h"
 
 #include <gtest/gtest.h>
 

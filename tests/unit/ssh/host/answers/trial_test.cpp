@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Whether a host can listen, and whether another one reaches it, over loopback.
-#include "ssh/host/answers/trial.h"
+#include "ssh/host/answers/answers.h"
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
