@@ -111,9 +111,8 @@ std::string hint_at_words(const CLI::App& command, const std::vector<std::string
     const std::size_t blank = line.find(' ');
     const bool may_have_host =
         blank != line.npos && command.get_option_no_throw("--runs_on")->count() == 0;
-    return fmt::format("the command line goes after --command, in quotes: --command '{}'{}; {}",
-                       line,
-                       may_have_host ? fmt::format(", or with hosts: --runs_on {} --command '{}'",
+    return fmt::format("a command goes after --: {} -- {}{}; {}", name_in_full(command), line,
+                       may_have_host ? fmt::format(", or with hosts: --runs_on {} -- {}",
                                                    line.substr(0, blank), line.substr(blank + 1))
                                      : "",
                        all);

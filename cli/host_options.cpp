@@ -226,6 +226,13 @@ void add_connect_options(Options& command, HostOptions& options) {
       .group(kGroup);
 }
 
+/// As after mpirun's -x.
+static std::string must_be_no_variable(const std::string& text) {
+  return text.find('=') == text.npos
+             ? must_not_be_empty(text)
+             : fmt::format("'{}' is a variable, which --export gives to the processes", text);
+}
+
 void add_host_options(Options& command, HostOptions& options) {
   command
       .add_option("-w,-H,--runs_on,--hosts", options.runs_on,
@@ -238,7 +245,7 @@ void add_host_options(Options& command, HostOptions& options) {
       .type_name("FILE")
       .group(kGroup);
   command.add_option("-x,--exclude_hosts", options.exclude_hosts, "hosts to leave out of those")
-      .check(must_not_be_empty)
+      .check(must_be_no_variable)
       .type_name("HOSTS")
       .group(kGroup);
   add_pick_option(command, options.pick);

@@ -317,7 +317,9 @@ ListenerAddress parse_listener(const std::string& text, const Targets& targets) 
       ssh::ClientConfig::read(targets.connect.config_file, targets.connect.settings);
   for (std::size_t i = 0; i < targets.hosts.size(); ++i) {
     if (!is_called(targets.hosts[i], address, config)) continue;
-    if (i == 0) return {address, *port};
+    // Hosts may not know the name, and their sessions look none up.
+    const bool is_name = host::parse_address(address, *port).size == 0 && !is_loopback(address);
+    if (i == 0) return {is_name ? "" : address, *port};
     throw UsageError(fmt::format("--distributed_ip_and_port: {} is machine {}, but rank 0 listens "
                                  "on the first machine, {}",
                                  address, i, ssh::to_string(targets.hosts.front())),

@@ -104,7 +104,8 @@ struct ListenerAddress {
 };
 
 /// `--distributed_ip_and_port IP:PORT` ([v6]:PORT). The host must be the first target, which runs
-/// rank 0: its name, or its address in the SSH configuration. Throws UsageError.
+/// rank 0: its name, or its address in the SSH configuration. A name becomes an empty
+/// address: the one by which the host is reached. Throws UsageError.
 ListenerAddress parse_listener(const std::string& text, const Targets& targets);
 
 /// Whether the name or address can only mean the machine on which it is used.

