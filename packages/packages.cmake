@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The packages: targets `tarball`, `wheel`, `deb` and `rpm`. docs/building.md says what they hold. cpack reads for_each.cmake.
+# The packages: targets `tarball`, `wheel`, `trainer_wheel`, `deb` and `rpm`. docs/building.md says what they hold. cpack reads for_each.cmake.
 set(portable dtool-portable)
 if(DTOOL_PORTABLE_LACKS)
   list(JOIN DTOOL_PORTABLE_LACKS ", " lacks)
@@ -102,3 +102,15 @@ else()
   dtool_package(rpm RPM dtool man_pages ${trainer})
 endif()
 dtool_package(deb DEB dtool man_pages ${trainer})
+
+# Only a PyTorch of pip's is where such a wheel finds it: in the environment, with its libraries in torch/lib.
+if(DTOOL_TRAINER)
+  get_filename_component(pytorch ${TORCH_INCLUDE_DIR} DIRECTORY)
+  if(EXISTS ${pytorch}/version.py AND EXISTS ${pytorch}/lib)
+    add_custom_target(trainer_wheel COMMAND ${CMAKE_COMMAND} -E env CMAKE=${CMAKE_COMMAND} OBJDUMP=${CMAKE_OBJDUMP}
+      ${PROJECT_SOURCE_DIR}/packages/make_trainer_wheel ${PROJECT_BINARY_DIR} ${PROJECT_VERSION} ${CMAKE_SYSTEM_PROCESSOR}
+      ${trainer_summary} ${pytorch} DEPENDS dtool-trainer VERBATIM USES_TERMINAL)
+  else()
+    message(STATUS "the trainer's wheel is left out: LibTorch in ${pytorch} is not that of a PyTorch from pip")
+  endif()
+endif()

@@ -502,6 +502,7 @@ if(DTOOL_TESTS)
       a_trainer_for_gpus_runs_under_a_scheduler
       a_trainer_for_gpus_uses_the_pytorch_of_a_container
       a_trainer_for_gpus_uses_the_pytorch_of_the_host
+      a_trainer_from_a_wheel_uses_the_pytorch_beside_it
       a_training_on_this_machine_shows_its_curves
       a_kept_connection_is_used_only_while_all_is_as_it_was
       a_key_exchange_in_between_stops_nothing

@@ -8,6 +8,7 @@
 #include <array>
 #include <charconv>
 #include <cstdlib>
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -75,7 +76,10 @@ bool is_the_hosts(std::string_view library) {
 
 /// Adds the libraries of a program, as the loader finds them: `\tNAME => PATH (0x…)`.
 void add_libraries(const fs::path& program, std::map<std::string, fs::path>& found) {
-  const auto told = ssh::run_to_end({program}, {"LD_TRACE_LOADED_OBJECTS=1"});
+  // A wheel has scripts in their place, which tell the programs, too (packages/start_trainer.py).
+  const bool is_script = std::ifstream(program).get() == '#';
+  const auto told = is_script ? ssh::run_to_end({program, "--libraries"})
+                              : ssh::run_to_end({program}, {"LD_TRACE_LOADED_OBJECTS=1"});
   if (!told || told->exit_code != 0)
     throw std::runtime_error(fmt::format("the loader says of {}: {}", program.string(),
                                          told ? told->err : "it is no program"));
@@ -184,9 +188,11 @@ TrainerBundle::UsedPyTorch leave_out_pytorch(const fs::path& cuda, Libraries& so
         "this machine's trainer is built for GPUs with a LibTorch outside a PyTorch, and CUDA is "
         "not sent: the host needs a dtool-trainer of its own, built with {}",
         libtorch_of(trainer_beside())));
-  const fs::path packages = package.parent_path();
-  std::erase_if(sources,
-                [&](const auto& each) { return is_below(fs::canonical(each.second), packages); });
+  const fs::path nvidia = package.parent_path() / "nvidia";
+  std::erase_if(sources, [&](const auto& each) {
+    const fs::path library = fs::canonical(each.second);
+    return is_below(library, package) || is_below(library, nvidia);
+  });
   return {version, file, stamp};
 }
 
