@@ -120,6 +120,14 @@ auto as_read(auto Settings::*member, auto read) {
   };
 }
 
+auto as_amount(std::optional<double> Settings::*member) {
+  return [=](Settings& settings, const StrictTable& table, std::string_view name) {
+    settings.*member = table.number(name).value();
+    if (!(*(settings.*member) >= 0))
+      table.refuse(name, fmt::format("{} is no number from 0", *(settings.*member)));
+  };
+}
+
 void read_connect_timeout(Settings& settings, const StrictTable& table, std::string_view name) {
   const double number = table.number(name).value();
   // Written so that NaN is refused too.
@@ -166,7 +174,9 @@ const std::vector<ConfigKey>& config_keys() {
       {"run", "container", much, as_text(&S::container)},
       {"run", "container_engine", much,
        as_word(&S::container_engine, {"apptainer", "podman", "charliecloud"})},
-      {"run", "bind", much, as_read(&S::bind, &StrictTable::texts)}};
+      {"run", "bind", much, as_read(&S::bind, &StrictTable::texts)},
+      {"clean", "older_than", much, as_amount(&S::clean_older_than)},
+      {"clean", "max_gb", much, as_amount(&S::clean_max_gb)}};
   return keys;
 }
 
@@ -211,11 +221,12 @@ std::optional<std::string> text_of(const fs::path& file) {
 
 void read_text(Settings& settings, const std::string& text, const fs::path& file) {
   const StrictTable root = StrictTable::parse(text, file.string());
-  root.require_known({"runs_on", "groups", "ssh", "connections", "run", "environment"});
+  root.require_known({"runs_on", "groups", "ssh", "connections", "run", "clean", "environment"});
   if (root.has("runs_on")) as_text (&Settings::runs_on)(settings, root, "runs_on");
   if (const auto table = root.table("groups"))
     read_groups(settings, *table, fs::absolute(file).parent_path());
-  for (const char* const name : {"ssh", "connections", "run"}) read_table(settings, root, name);
+  for (const char* const name : {"ssh", "connections", "run", "clean"})
+    read_table(settings, root, name);
   if (const auto table = root.table("environment")) read_environment(settings, *table);
 }
 
@@ -224,7 +235,7 @@ std::vector<std::string> keys_to_accept(const std::string& text, const fs::path&
   const StrictTable root = StrictTable::parse(text, file.string());
   std::vector<std::string> found;
   for (const std::string& name : root.keys()) {
-    if (name != "ssh" && name != "run" && name != "connections") {
+    if (name != "ssh" && name != "run" && name != "connections" && name != "clean") {
       found.push_back(name);
       continue;
     }

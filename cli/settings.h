@@ -55,6 +55,9 @@ struct Settings {
   std::optional<std::string> container;
   std::optional<std::string> container_engine;
   std::vector<std::string> bind;
+  // [clean]
+  std::optional<double> clean_older_than;  ///< days
+  std::optional<double> clean_max_gb;      ///< gigabytes of each host
   // [environment]
   std::map<std::string, std::string> environment;  ///< variables for every run
 };

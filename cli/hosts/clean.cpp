@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT
 // `dtool clean`: shows what dtool keeps on hosts for later runs, and deletes what is unused.
 #include <fmt/format.h>
-
 #include <unistd.h>
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/action.h"
 #include "cli/console.h"
@@ -37,14 +42,19 @@ class CleanAction : public Action {
 
  private:
   Found ask(ssh::Remote& remote, bool deletes) const;
-  bool is_unused(const host::KeptThing& thing) const;
+  void take_settings(const Settings& settings);
+  void choose(const Found& found);
+  bool is_chosen(const HostsThing& each) const;
   bool may_delete(Console& console, const Found& found) const;
   void show(Console& console, const Found& found) const;
 
   HostOptions hosts_;
   bool delete_ = false;
   bool yes_ = false;
-  double days_ = 0;
+  std::optional<double> days_;
+  std::optional<double> max_gb_;  ///< for each host
+  /// What nothing has used for longer than so many seconds is deleted, for each host that answered.
+  std::map<std::string, std::int64_t> limits_;
 };
 
 void CleanAction::add_options(Options& command) {
@@ -55,14 +65,22 @@ void CleanAction::add_options(Options& command) {
                   "with --delete: only what nothing has used for so many days")
       .check(must_be_from(0, 36500))
       .type_name("DAYS");
+  command
+      .add_option("--max_gb", max_gb_,
+                  "with --delete: what is longest unused, until a host keeps no more gigabytes")
+      .check(must_be_from(0, 1e6))
+      .type_name("N");
   command.add_flag("--yes", yes_, "do not ask before deleting");
 }
 
 Found CleanAction::ask(ssh::Remote& remote, bool deletes) const {
-  const auto unused = static_cast<std::int64_t>(days_ * static_cast<double>(kDay));
   std::vector<ssh::Task> tasks;
-  for (std::size_t i = 0; i < remote.hosts().size(); ++i)
-    tasks.push_back({i, ssh::ask_host(host::KeptRequest{deletes, unused})});
+  for (std::size_t i = 0; i < remote.hosts().size(); ++i) {
+    const auto limit = limits_.find(ssh::to_string(remote.hosts()[i]));
+    const bool may_delete = deletes && limit != limits_.end();
+    tasks.push_back(
+        {i, ssh::ask_host(host::KeptRequest{may_delete, may_delete ? limit->second : 0})});
+  }
   Found found;
   ssh::Events events;
   found.results = remote.run(std::move(tasks), events, {});
@@ -80,17 +98,43 @@ Found CleanAction::ask(ssh::Remote& remote, bool deletes) const {
   return found;
 }
 
-bool CleanAction::is_unused(const host::KeptThing& thing) const {
-  const auto least = std::max(static_cast<double>(host::kLeastUnused), days_ * kDay);
-  return thing.used_by.empty() && static_cast<double>(thing.unused_s) > least;
+void CleanAction::take_settings(const Settings& settings) {
+  if (!days_) days_ = settings.clean_older_than;
+  if (!max_gb_) max_gb_ = settings.clean_max_gb;
+}
+
+void CleanAction::choose(const Found& found) {
+  const auto least = std::max<std::int64_t>(host::kLeastUnused,
+                                            static_cast<std::int64_t>(days_.value_or(0) * kDay));
+  std::map<std::string, std::vector<const host::KeptThing*>> of_host;
+  for (const HostsThing& each : found.things)
+    of_host[ssh::to_string(each.host)].push_back(&each.thing);
+  for (auto& [host, things] : of_host) {
+    limits_[host] = least;
+    if (!max_gb_) continue;
+    limits_[host] = std::numeric_limits<std::int64_t>::max();
+    double left = 0;
+    for (const auto* each : things) left += static_cast<double>(each->bytes);
+    std::ranges::sort(things, std::greater(), &host::KeptThing::unused_s);
+    for (const auto* each : things) {
+      if (left <= *max_gb_ * 1e9 || each->unused_s <= least) break;
+      if (!each->used_by.empty()) continue;
+      left -= static_cast<double>(each->bytes);
+      limits_[host] = each->unused_s - 1;
+    }
+  }
+}
+
+bool CleanAction::is_chosen(const HostsThing& each) const {
+  return each.thing.used_by.empty() && each.thing.unused_s > limits_.at(ssh::to_string(each.host));
 }
 
 std::string sum_of(const std::vector<HostsThing>& things,
-                   const std::function<bool(const host::KeptThing&)>& counts) {
+                   const std::function<bool(const HostsThing&)>& counts) {
   std::uint64_t bytes = 0;
   std::size_t number = 0;
   for (const HostsThing& each : things) {
-    if (!counts(each.thing)) continue;
+    if (!counts(each)) continue;
     ++number;
     bytes += each.thing.bytes;
   }
@@ -124,9 +168,10 @@ void CleanAction::show(Console& console, const Found& found) const {
 /// Asks the user, once it is known what there is.
 bool CleanAction::may_delete(Console& console, const Found& found) const {
   const std::string all =
-      sum_of(found.things, [this](const host::KeptThing& each) { return is_unused(each); });
+      sum_of(found.things, [this](const HostsThing& each) { return is_chosen(each); });
   if (all.empty()) {
-    console.note("nothing is unused");
+    console.note(max_gb_ ? fmt::format("nothing unused is beyond {} GB", *max_gb_)
+                         : "nothing is unused");
     return false;
   }
   if (yes_) return true;
@@ -138,13 +183,16 @@ bool CleanAction::may_delete(Console& console, const Found& found) const {
 
 int CleanAction::run(Invocation& invocation) {
   Console& console = invocation.console;
-  if (!delete_ && (days_ > 0 || yes_))
-    throw UsageError("--older_than and --yes go with --delete", "without it nothing is deleted");
+  if (!delete_ && (days_ || max_gb_ || yes_))
+    throw UsageError("--older_than, --max_gb and --yes go with --delete",
+                     "without it nothing is deleted");
+  take_settings(invocation.settings.all());
   HostOptions hosts = hosts_;
   if (hosts.runs_on.empty() && hosts.hostfile.empty()) hosts.runs_on = "local";
   const auto targets = choose_targets(hosts, invocation.settings.all());
   const auto remote = invocation.reach(targets->hosts, targets->connect);
   Found found = ask(*remote, false);
+  choose(found);
   if (delete_ && !remote->interrupted() && may_delete(console, found)) found = ask(*remote, true);
   const int exit_code = exit_code_of(found.results, *remote);
   if (console.json()) {
@@ -164,13 +212,13 @@ int CleanAction::run(Invocation& invocation) {
   }
   show(console, found);
   const std::string gone =
-      sum_of(found.things, [](const host::KeptThing& each) { return each.is_deleted; });
+      sum_of(found.things, [](const HostsThing& each) { return each.thing.is_deleted; });
   const std::string unused =
-      sum_of(found.things, [this](const host::KeptThing& each) { return is_unused(each); });
+      sum_of(found.things, [this](const HostsThing& each) { return is_chosen(each); });
   if (delete_ && !gone.empty()) console.note("deleted " + gone);
   if (!delete_ && found.things.empty() && exit_code == kAllWell) console.note("nothing is kept");
   if (!delete_ && !unused.empty())
-    console.note(unused + " unused for an hour; dtool clean --delete deletes what is unused");
+    console.note(unused + " unused; dtool clean --delete deletes what is unused");
   report_failures(console, found.results, "looking at what is kept");
   return exit_code;
 }

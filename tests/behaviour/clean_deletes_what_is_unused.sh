@@ -30,6 +30,17 @@ expect_exit 2 dtool clean --older_than 3
 expect_error 'go with --delete'
 on h1 test -e ".dtool/environments/$(hash 1)"
 
+# A limit in gigabytes takes the longest unused, and no more than it must; the settings may have it.
+expect_exit 0 dtool clean --runs_on h1 --delete --max_gb 1
+expect_error 'nothing unused is beyond 1 GB'
+on h1 bash -c "mkdir -p .dtool/environments/$(hash 6); cp .dtool/environments/$(hash 1)/venv/data .dtool/environments/$(hash 6); touch -d '10 days ago' .dtool/environments/$(hash 6)"
+kept=$(dtool clean --runs_on h1 --json 2>/dev/null | jq '[.things[].bytes] | add')
+cp "$HOME/.dtool/config.toml" config.toml 2>/dev/null || true
+printf '[clean]\nmax_gb = %s\n' "$(jq -n "($kept - 1000000) / 1e9")" >>"$HOME/.dtool/config.toml"
+expect_exit 0 dtool clean --runs_on h1 --delete --yes --json
+expect_equal "$(hash 6)" "$(json '" ".join(t["path"].split("/")[-1] for t in d["things"] if t["deleted"])')"
+if [[ -e config.toml ]]; then mv config.toml "$HOME/.dtool/config.toml"; else rm "$HOME/.dtool/config.toml"; fi
+
 # What was used lately stays, and what is in use.
 expect_exit 0 dtool clean --runs_on h1 --delete --older_than 5 --yes --json
 expect_equal "$(hash 5)" "$(json '" ".join(t["path"].split("/")[-1] for t in d["things"] if t["deleted"])')"
