@@ -110,8 +110,16 @@ run digits --env_activate_path /no/such | 2 | there is no file /no/such | dtool 
 run digits --resume nothing | 2 | digits was named, too | leave it out
 
 # Hosts.
-command uptime | 2 | does not expect the word uptime | --command 'uptime'
-command h1 ls | 2 | does not expect the word h1 | or with hosts: --runs_on h1 --command 'ls'
+command uptime | 2 | does not expect the word uptime | a command goes after --: dtool command -- uptime
+command h1 ls | 2 | does not expect the word h1 | or with hosts: --runs_on h1 -- ls
+command -w h1 -u 6 uptime | 2 | -u is not a flag | did you mean --timeout?
+command -a -- uptime | 2 | -a is not a flag | all hosts of all groups are --runs_on '@*'
+command -w h1 -S -- uptime | 2 | -S is not a flag | did you mean --exit_code max?
+run -w h1 -x LR=0.1 -- true | 2 | 'LR=0.1' is a variable | --export gives to the processes
+run -w h1 --dependency=1 -- true | 2 | --dependency is not a flag | --sbatch_arg
+run -w h1 --bind-to core -- true | 2 | --bind_to is not a flag | --mpirun_arg
+hosts -w h1 | 2 | -w is not a flag | the hosts stand alone
+pdcp f /tmp | 2 | pdcp is not a command | did you mean copy?
 command --runs_on h1 h2 --command x | 2 | does not expect the word h2 | hosts are joined by commas
 command --runs_on 'h1 h2' --command x | 2 | does not hold ' ' | hosts are joined by commas
 command --runs_on 'h1;h2' --command x | 2 | does not hold ';' | hosts are joined by commas

@@ -95,7 +95,7 @@ refused 'is not a command of dtool' comand --help
 refused 'is not a command of dtool' help comand
 refused '^dtool: --json stands before the command' --json command --runs_on "$host"
 refused 'does not expect the word uptime' command --runs_on "$host" uptime
-expect_error "hint: .*after --command, in quotes: --command 'uptime'"
+expect_error 'hint: a command goes after --: dtool command -- uptime'
 refused 'does not expect the word h8' trust h8 h9
 expect_error 'hint: hosts go after --runs_on, and are joined by commas: dtool trust --runs_on h8,h9;'
 refused 'does not expect the word h9' command --runs_on "$host" h9 --command uptime
