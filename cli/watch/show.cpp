@@ -25,13 +25,15 @@ class ShowAction : public Action {
   int run(Invocation& invocation) override;
 
  private:
+  void tell_of(Console& console, const RunRecord& record) const;
+
   HostOptions hosts_;
-  std::string run_;
+  std::vector<std::string> runs_;
   bool patch_ = false;
 };
 
 void ShowAction::add_options(Options& command) {
-  command.add_option("RUN", run_, "a run's id or a part of it; last, last-1 (the newest run)");
+  command.add_option("RUN", runs_, "run ids or parts of them; last, last-1 (the newest run)");
   command.add_flag("--patch", patch_, "print only the edits since the commit, for git apply");
   add_connect_options(command, hosts_);
 }
@@ -154,7 +156,24 @@ int ShowAction::run(Invocation& invocation) {
   if (patch_ && console.json())
     throw UsageError("--patch prints the edits alone, and --json has them too",
                      "leave one of them out");
-  const RunRecord record = explained_run(console, run_, hosts_, invocation.settings);
+  if (patch_ && runs_.size() > 1) throw UsageError("--patch prints one run's edits", "name one");
+  std::vector<RunRecord> records;
+  for (const std::string& each : runs_.empty() ? std::vector<std::string>{""} : runs_)
+    records.push_back(explained_run(console, each, hosts_, invocation.settings));
+  if (console.json()) {
+    nlohmann::json all = nlohmann::json::array();
+    for (const RunRecord& each : records) all.push_back(to_json(each));
+    console.document(all.size() == 1 ? all[0] : nlohmann::json{{"runs", all}});
+    return kAllWell;
+  }
+  for (const RunRecord& each : records) {
+    if (&each != &records.front()) console.say("");
+    tell_of(console, each);
+  }
+  return kAllWell;
+}
+
+void ShowAction::tell_of(Console& console, const RunRecord& record) const {
   if (record.is_of_killfile)
     console.note(
         fmt::format("{} has no record here or on its first host: this is what its killfile tells",
@@ -165,14 +184,9 @@ int ShowAction::run(Invocation& invocation) {
           fmt::format("{} has no recorded edits{}", record.run_id,
                       record.code.diff_left_out.empty() ? "" : ": " + record.code.diff_left_out));
     console.pass_on(To::out, record.code.diff);
-    return kAllWell;
-  }
-  if (console.json()) {
-    console.document(to_json(record));
   } else {
     tell(console, record);
   }
-  return kAllWell;
 }
 
 }  // namespace

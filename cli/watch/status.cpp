@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 
@@ -27,18 +28,18 @@ class StatusAction : public Action {
  private:
   void show(Console& console, const killfiles::Killfile& killfile,
             const std::vector<MachineStatus>& machines) const;
-  static void show_json(Console& console, const killfiles::Killfile& killfile,
-                        const std::vector<MachineStatus>& machines);
+  int look_at(Invocation& invocation, const std::string& name);
 
   HostOptions hosts_;
-  std::string run_;
+  std::vector<std::string> runs_;
+  nlohmann::json documents_ = nlohmann::json::array();
   bool watch_ = false;
   bool each_ = false;
   double interval_ = 0;  ///< seconds; 0: not given
 };
 
 void StatusAction::add_options(Options& command) {
-  command.add_option("RUN", run_, "a run's id or a part of it; last, last-1 (the newest run)");
+  command.add_option("RUN", runs_, "run ids or parts of them; last, last-1 (the newest run)");
   command.add_flag("--watch", watch_, "repeat until the run ends; on a terminal in place");
   command.add_option("--interval", interval_, "seconds between two rounds of --watch (2)")
       .check(must_be_seconds)
@@ -56,8 +57,8 @@ void StatusAction::show(Console& console, const killfiles::Killfile& killfile,
   for (const std::string& line : table(console, machines, room)) console.say(line);
 }
 
-void StatusAction::show_json(Console& console, const killfiles::Killfile& killfile,
-                             const std::vector<MachineStatus>& machines) {
+nlohmann::json document_of(const killfiles::Killfile& killfile,
+                           const std::vector<MachineStatus>& machines) {
   nlohmann::json document = to_json(killfile);
   document.update({{"state", std::string(state_of_run(machines))},
                    {"exit_code", exit_code_of(machines)},
@@ -72,7 +73,7 @@ void StatusAction::show_json(Console& console, const killfiles::Killfile& killfi
   if (const auto failure = earlier_failure_of(machines))
     document["earlier_failure"] = {{"attempt", failure->attempt}, {"cause", failure->text}};
   if (const auto progress = progress_of(machines)) document["progress"] = to_json(*progress);
-  console.document(document);
+  return document;
 }
 
 int StatusAction::run(Invocation& invocation) {
@@ -85,8 +86,23 @@ int StatusAction::run(Invocation& invocation) {
   if (watch_ && each_)
     throw UsageError("--each is for one look, and --watch shows what fits the screen",
                      "leave one of them out");
-  const killfiles::Killfile killfile = recorded_run(run_);
-  if (run_.empty()) console.note(fmt::format("the newest run is {}", killfile.run_id));
+  if (watch_ && runs_.size() > 1) throw UsageError("--watch shows one run", "name one");
+  std::vector<std::string> names = runs_;
+  if (names.empty()) names.emplace_back();
+  if (names.size() > 1)
+    for (const std::string& each : names) recorded_run(each);  // a mistake is told before the rest
+  int exit_code = kAllWell;
+  for (std::size_t i = 0; i < names.size() && exit_code != kInterrupted; ++i)
+    exit_code = std::max(exit_code, look_at(invocation, names[i]));
+  if (console.json() && exit_code != kInterrupted)
+    console.document(names.size() == 1 ? documents_[0] : nlohmann::json{{"runs", documents_}});
+  return exit_code;
+}
+
+int StatusAction::look_at(Invocation& invocation, const std::string& name) {
+  Console& console = invocation.console;
+  const killfiles::Killfile killfile = recorded_run(name);
+  if (name.empty()) console.note(fmt::format("the newest run is {}", killfile.run_id));
   const Targets targets = recorded_targets(killfile, hosts_, invocation.settings.users());
   const auto remote = invocation.reach(targets.hosts, targets.connect);
   if (watch_) {
@@ -106,7 +122,7 @@ int StatusAction::run(Invocation& invocation) {
   if (remote->interrupted()) return kInterrupted;
   note_end(console, killfile.run_id, machines);
   if (console.json()) {
-    show_json(console, killfile, machines);
+    documents_.push_back(document_of(killfile, machines));
   } else {
     show(console, killfile, machines);
   }

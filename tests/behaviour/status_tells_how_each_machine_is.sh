@@ -94,3 +94,18 @@ expect_exit 0 dtool run --follow --runs_on "$DTOOL_LAB_HOSTS" -- true
 expect_exit 0 dtool status
 expect_output 'ended on 4 machines'
 expect_exit 2 dtool status nobody
+
+# Several runs: each has its part, and one that failed decides the exit code.
+expect_exit 1 dtool status last last-1
+expect_output 'ended on 4 machines'
+expect_output '^cause: machine 2 '
+expect_exit 1 dtool status last last-1 --json
+expect_equal '2 [0, 1]' "$(json 'str(len(d["runs"])) + " " + str([r["exit_code"] for r in d["runs"]])')"
+expect_exit 0 dtool show last-1 last
+expect_equal 2 "$(grep -c '^run  ' "$out")"
+expect_exit 0 dtool show last-1 last --json
+expect_equal 2 "$(json 'len(d["runs"])')"
+expect_exit 2 dtool status last nobody
+expect_no_output .
+expect_exit 2 dtool status last last-1 --watch
+expect_error 'watch shows one run'
