@@ -604,6 +604,7 @@ if(DTOOL_TESTS)
       man_pages_are_well_formed
       mistakes_in_commands_start_nothing
       frequent_mistakes_are_named_with_a_hint
+      the_messages_people_meet_most_stay_as_they_are
       mpi_programs_speak_to_each_other
       mpirun_starts_every_rank
       mpirun_takes_the_network_between_the_hosts
@@ -683,7 +684,8 @@ if(DTOOL_TESTS)
       65 gridengine_takes_a_run
       63 a_requeued_training_ends_with_the_same_bytes
       63 attach_gives_the_screen_and_the_terminal_back
-      60 lab_gridengine_is_a_cluster)
+      60 lab_gridengine_is_a_cluster
+      50 the_messages_people_meet_most_stay_as_they_are)
   while(slow)
     list(POP_FRONT slow seconds behaviour)
     set_tests_properties(behaviour.${behaviour} PROPERTIES TIMEOUT 500 COST ${seconds})

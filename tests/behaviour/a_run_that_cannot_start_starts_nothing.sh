@@ -74,7 +74,7 @@ if [[ -x ${DTOOL_TRAINER:-} ]]; then
 fi
 on 2 mkdir elsewhere
 refuses '2 of 3 hosts failed' --no_sync --code_path '~/elsewhere' -- true
-expect_error '^  .*\[1,3\]: there is no folder /root/elsewhere, and --no_sync sends none'
+expect_error '^  .*\[1,3\]: there is no folder /root/elsewhere, and --no_sync sends no code'
 on 1 /usr/bin/python3 -c 'import socket, time; s = socket.socket(); s.bind(("", 29777)); s.listen(); time.sleep(600)' >/dev/null 2>&1 &
 eventually 10 on 1 bash -c ': </dev/tcp/127.0.0.1/29777'
 refuses '1 of 3' --distributed_ip_and_port "${address[0]}:29777" -- true

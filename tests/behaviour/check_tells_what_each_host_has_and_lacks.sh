@@ -79,7 +79,7 @@ expect_output "^ +! 2\.6\.9 +${address[2]}$"
 expect_output "^ +hint: most of the others have "
 expect_output "^ +x does not reach ${address[0]} port [0-9]+ by eth0: no answer +${address[3]}$"
 expect_output '^ +hint: a firewall on the way'
-expect_error "^dtool: 1 of 4 hosts lacks something for a run: ${address[3]}$"
+expect_error "^dtool: 1 of 4 hosts is not fit for a run: ${address[3]}$"
 expect_exit 1 check --json
 expect_equal 'well warning warning failure' "$(json '" ".join(h["verdict"] for h in d["hosts"])')"
 eventually 10 nothing_listens

@@ -78,5 +78,5 @@ expect_file "lacking/${address[2]}/log"
 expect_exit 2 dtool copy --from "$DTOOL_LAB_HOSTS" --runs_on h1 out back
 echo file >file
 expect_exit 2 dtool copy --from "$DTOOL_LAB_HOSTS" out file
-expect_error 'file is there and is no folder'
+expect_error 'file is there, but is not a folder'
 expect_exit 2 dtool copy --from "$DTOOL_LAB_HOSTS" --exclude x out back

@@ -132,8 +132,8 @@ expect_refused 'there is no missing' one missing never
 expect_refused 'one/ is no folder' one/ never
 expect_refused 'where to copy one is not said' one
 expect_refused 'h1:there: a folder on the hosts is named without a host' one h1:there
-expect_refused 'only ~/ stands for something there' one '$HOME/there'
-expect_refused 'only ~/ stands for something there' one '~other/there'
+expect_refused 'the hosts replace only ~/' one '$HOME/there'
+expect_refused 'the hosts replace only ~/' one '~other/there'
 expect_refused '\.\. leads out of the home folder' one ..
 expect_refused "^$HOME/x is a path of this machine.s home folder; '~/x' \(in quotes\) is below" missing "$HOME/x"
 expect_refused '~/\.\./there leads out of the home folder' one '~/../there'
@@ -147,8 +147,8 @@ echo dark >dark/file
 chmod 000 dark/file
 if [[ $(id -u) != 0 ]]; then expect_refused 'cannot read dark/file: Permission denied' dark never; fi
 echo file >"$(root 3)/file"
-expect_refused '/root/file is there and is no folder' one file
-expect_refused '/root/file is there and is no folder' one file/below
+expect_refused '/root/file is there, but is not a folder' one file
+expect_refused '/root/file is there, but is not a folder' one file/below
 on 2 mkdir /root/there /root/there/one /root/there/data2
 expect_refused '/root/there/one is a folder, and a file is to be copied there' one there
 expect_no_error '--force'

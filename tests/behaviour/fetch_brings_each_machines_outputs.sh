@@ -160,7 +160,7 @@ expect_error 'hint: its machines are 0 to 2'
 expect_exit 2 dtool fetch no_such_run
 echo >a_file
 expect_exit 2 dtool fetch "$id" a_file
-expect_error 'a_file is there and is no folder'
+expect_error 'a_file is there, but is not a folder'
 expect_exit 2 dtool fetch "$id" --only ''
 
 # Machines that share their output folder: it comes once.

@@ -90,7 +90,7 @@ run --runs_on h1 -- bash windows.sh | 2 | windows.sh: its lines end as on Window
 run --runs_on h1 --exclude '*.py' -- python3 train.py | 2 | train.py is excluded | --no_sync
 run -- --follow python3 train.py | 2 | --follow is no program | before --
 run -- python3 train.py --dry_run | 2 | --dry_run stands after -- | before --
-run --runs_on h1 --output_dir '$HOME/out' -- true | 2 | $HOME/out: only ~/ stands for something there | from ~/
+run --runs_on h1 --output_dir '$HOME/out' -- true | 2 | $HOME/out: the hosts replace only ~/ | with / or ~/
 run hello.sh | 2 | hello.sh is a program | dtool run -- bash hello.sh
 run 'bash hello.sh' | 2 | there is no experiment 'bash hello.sh' | a program goes after --: dtool run -- bash hello.sh
 run digit | 2 | there is no experiment digit | did you mean 'digits'?

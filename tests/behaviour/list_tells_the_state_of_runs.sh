@@ -30,7 +30,7 @@ logins() { cat "$DTOOL_LAB_FOLDER"/host*/sshd.log | grep -c '^Accepted publickey
 
 before=$(logins)
 expect_exit 0 dtool list no_run_has_this
-expect_error '^no run that is recorded in .*/killfiles has no_run_has_this; dtool list alone shows all$'
+expect_error '^no run that is recorded in .*/killfiles matches no_run_has_this; dtool list alone shows all$'
 expect_exit 0 dtool list
 expect_no_output 'running'
 expect_equal "$before" "$(logins)"

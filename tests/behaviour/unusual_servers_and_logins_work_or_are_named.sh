@@ -157,7 +157,7 @@ sudo_on h2 umount /root/.dtool
 
 # ---- how hosts are named
 expect_exit 1 dtool command --runs_on h1:4 --command true
-expect_error 'hint: .* 4 processes a host are --nproc_per_node 4'
+expect_error 'hint: .* a number of processes goes into --nproc_per_node 4'
 printf '\xef\xbb\xbfh2\nh1\n' >hosts
 expect_exit 0 dtool run --follow --hostfile hosts -- true
 expect_error 'started on h\[1-2\], machine 0 on h2'
