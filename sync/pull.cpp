@@ -251,7 +251,7 @@ Pulled Pulling::finish(std::size_t host, ssh::HostResult result) {
               ? fmt::format(
                     "something of another kind (file, link or folder) is in the place of {}",
                     first_of(other_kinds))
-              : fmt::format("what is here did not come from there, or was edited here: {}",
+              : fmt::format("files on this machine were edited, or did not come from the host: {}",
                             first_of(foreign));
       pulled.result.hint = "move it away here, or name another folder";
     }

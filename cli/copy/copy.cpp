@@ -343,7 +343,7 @@ int CopyAction::bring(Invocation& invocation, const Targets& targets,
                      "name the files and folders that are wanted");
   const fs::path folder = fs::absolute(path_here(destination)).lexically_normal();
   if (fs::exists(folder) && !fs::is_directory(folder))
-    throw UsageError(fmt::format("{} is there and is no folder", folder.native()));
+    throw UsageError(fmt::format("{} is there, but is not a folder", folder.native()));
   const auto remote = invocation.reach(targets.hosts, targets.connect);
   const std::vector<FromHost> hosts = copy_from_hosts(console, *remote, words_, folder, foreign());
   std::vector<ssh::HostResult> results;

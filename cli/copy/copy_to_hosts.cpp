@@ -182,8 +182,8 @@ std::string path_here(const std::string& text) {
 void require_path_of_hosts(const std::string& text) {
   const std::string first = text.substr(0, text.find('/'));
   if (first.starts_with('$') || (first.starts_with('~') && first != "~"))
-    throw UsageError(fmt::format("{}: only ~/ stands for something there", text),
-                     "name the folder from / or from ~/");
+    throw UsageError(fmt::format("{}: the hosts replace only ~/, and no variables", text),
+                     "begin the path with / or ~/");
 }
 
 std::string folder_on_hosts(const std::string& text) {

@@ -158,7 +158,7 @@ std::vector<Part> FetchAction::plan(const killfiles::Killfile& killfile,
   const fs::path destination =
       fs::absolute(destination_.empty() ? killfile.run_id : destination_).lexically_normal();
   if (fs::exists(destination) && !fs::is_directory(destination))
-    throw UsageError(fmt::format("{} is there and is no folder", destination.string()));
+    throw UsageError(fmt::format("{} is there, but is not a folder", destination.string()));
   std::vector<Part> parts;
   for (const std::size_t i : choose_machines(killfile, machines_)) {
     const killfiles::Machine& machine = killfile.machines[i];

@@ -139,8 +139,8 @@ int CheckAction::tell(Console& console, const std::vector<ssh::Host>& hosts,
   for (std::size_t i = 0; i < hosts.size(); ++i)
     if (worst_of(facts[i]) == Verdict::failure) unfit.push_back(hosts[i]);
   if (!unfit.empty()) {
-    console.fail(fmt::format("{} of {} lack{} something for a run: {}", unfit.size(),
-                             counted(hosts.size(), "host"), unfit.size() == 1 ? "s" : "",
+    console.fail(fmt::format("{} of {} {} not fit for a run: {}", unfit.size(),
+                             counted(hosts.size(), "host"), unfit.size() == 1 ? "is" : "are",
                              fold_hosts(unfit)));
   } else {
     console.note(warnings == 0

@@ -110,8 +110,8 @@ void add_surroundings(Facts& facts, const Checked& checked, int machines) {
                      fmt::format("the host's own name is {} in its /etc/hosts",
                                  checked.reply->survey->own_name),
                      Verdict::warning,
-                     "JAX on CPUs, for one, tells the others that address: give the name the "
-                     "host's real address there"});
+                     "JAX on CPUs, for example, gives this address to the other hosts: write "
+                     "the host's real address there"});
   }
   if (checked.result.log_in_said.empty()) return;
   facts.push_back({"shell's output", "the login shell prints something even without a terminal",

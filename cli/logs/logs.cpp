@@ -90,7 +90,7 @@ void LogsAction::add_options(Options& command) {
           .take_all();
   const Option rank =
       command.add_whole_number("--rank", selection_.ranks, "only the lines of these ranks: 3,7")
-          .type_name("R[,R…]")
+          .type_name("R[,R...]")
           .delimiter(',');
   const Option since =
       command.add_option("--since", since_, "only lines since then: 30s, 10m, 2h, 3d, or a time")

@@ -73,7 +73,7 @@ void refuse_bare_script(const RunPlan& plan) {
       !fs::is_regular_file(name, unseen) || host::is_program(name))
     return;
   const bool is_python = fs::path(name).extension() == ".py";
-  throw UsageError(name + " is in this folder, and without a slash it is looked for in PATH",
+  throw UsageError(name + " is in this folder, but a name without a slash is looked for in PATH",
                    "write " + (is_python ? "python3 " : "./"s) + name);
 }
 

@@ -236,7 +236,7 @@ void judge(Checked& checked, const Needs& needs) {
   }
   if (!reply.missing_code.empty()) {
     set_lack(checked, "code",
-             fmt::format("there is no folder {}, and --no_sync sends none", reply.missing_code),
+             fmt::format("there is no folder {}, and --no_sync sends no code", reply.missing_code),
              "");
   }
   if (!reply.stranger.empty())

@@ -138,8 +138,8 @@ std::vector<std::size_t> choose_machines(const killfiles::Killfile& killfile,
     throw UsageError(
         fmt::format("{} has no machine {}", killfile.run_id, without_controls(name)),
         first == last ? fmt::format("it has machine {} alone, on {}", first, machines.front().host)
-                      : fmt::format("its machines are {} to {}; a host's name does, too: {}", first,
-                                    last, machines.front().host));
+                      : fmt::format("its machines are {} to {}; a host's name works, too: {}",
+                                    first, last, machines.front().host));
   }
   return chosen;
 }

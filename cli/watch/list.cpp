@@ -185,7 +185,7 @@ int ListAction::run(Invocation& invocation) {
   } else if (is_empty) {
     console.note(fmt::format("no run is recorded in {}", killfile_folder().string()));
   } else if (listed.empty()) {
-    console.note(fmt::format("no run that is recorded in {} has {}; dtool list alone shows all",
+    console.note(fmt::format("no run that is recorded in {} matches {}; dtool list alone shows all",
                              killfile_folder().string(), fmt::join(words_, " and ")));
   } else {
     show(console, runs);

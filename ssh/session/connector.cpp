@@ -345,7 +345,7 @@ HostError connect_error(std::uint16_t port, int error) {
   if (port != 22 && port <= kMostProcesses) {
     return {error == ETIMEDOUT ? Failure::connect_timed_out : Failure::unreachable,
             fmt::format("cannot connect to port {}: {}", port, std::strerror(error)),
-            fmt::format("what follows ':' is the port here; {0} processes a host are "
+            fmt::format("what follows ':' is the port here; a number of processes goes into "
                         "--nproc_per_node {0}, or slots={0} in a hostfile",
                         port)};
   }

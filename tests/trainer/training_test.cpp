@@ -352,8 +352,7 @@ TEST_F(Loop, TheBestModelIsTheOneOfItsStep) {
 TEST_F(Loop, TheNewestWholeCheckpointIsChosen) {
   const std::string none = "--checkpoint latest: none in " +
                            (folder_ / "checkpoints").string().substr(folder_.string().size() + 1);
-  EXPECT_EQ(chosen("latest"),
-            none + " | --output_dir names the folder that the training was given");
+  EXPECT_EQ(chosen("latest"), none + " | give the same --output_dir as the earlier training");
   EXPECT_EQ(chosen("auto"), "");
   const auto folder = checkpoints_of(options_);
   fs::create_directories(folder);

@@ -72,7 +72,7 @@ void show_episode(const Experiment& experiment, const CommandLine& options) {
   const auto file = checkpoint_of(options);
   if (file.empty()) {
     throw UsageError(fmt::format("--checkpoint auto: none in {}", checkpoints_of(options).string()),
-                     "--output_dir names the folder that the training was given");
+                     "give the same --output_dir as the earlier training");
   }
   Agent agent{make_policy(settings, at::kCPU), rollout_seed(*options.rollout, settings)};
   const Group alone;

@@ -317,7 +317,7 @@ std::filesystem::path checkpoint_of(const CommandLine& options) {
     if (const auto former = former_checkpoint(folder)) return *former;
     if (file == "auto") return {};
     throw UsageError(fmt::format("--checkpoint latest: none in {}", folder.string()),
-                     "--output_dir names the folder that the training was given");
+                     "give the same --output_dir as the earlier training");
   }
   if (std::filesystem::is_regular_file(file)) return file;
   throw UsageError(fmt::format("no checkpoint at {}", file.string()));

@@ -118,7 +118,7 @@ void refuse_obstacle(const std::string& path) {
     const bool is_link = S_ISLNK(seen.st_mode);
     if (is_link && ::stat(part.c_str(), &seen) != 0)
       throw Refused(part + " is a link that leads nowhere", kMove);
-    if (!S_ISDIR(seen.st_mode)) throw Refused(part + " is there and is no folder", kMove);
+    if (!S_ISDIR(seen.st_mode)) throw Refused(part + " is there, but is not a folder", kMove);
   }
 }
 

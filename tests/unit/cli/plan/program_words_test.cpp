@@ -105,7 +105,7 @@ TEST_F(ProgramWords, AScriptThatHostsCouldNotStartStopsTheRun) {
   EXPECT_EQ(said({"bash", "windows.sh"}), "windows.sh: its lines end as on Windows");
   EXPECT_EQ(said({"python3", "train.py"}, {"*.py"}), "train.py is excluded, so it is not sent");
   EXPECT_EQ(said({"plain.sh"}),
-            "plain.sh is in this folder, and without a slash it is looked for in PATH");
+            "plain.sh is in this folder, but a name without a slash is looked for in PATH");
   for (const Words& program : {Words{"./plain.sh"}, Words{"bash", "plain.sh"},
                                Words{"python3", "whole.py"}, Words{"./work"}})
     EXPECT_EQ(said(program), "") << program.back();

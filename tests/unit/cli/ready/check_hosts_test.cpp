@@ -128,7 +128,8 @@ TEST(RunCheck, TooFewInodesAreNamed) {
 TEST(RunCheck, AMissingCodeFolderIsNamed) {
   host::CheckReply reply = some_reply();
   reply.missing_code = "/root/code";
-  EXPECT_EQ(judged(reply).result.error, "there is no folder /root/code, and --no_sync sends none");
+  EXPECT_EQ(judged(reply).result.error,
+            "there is no folder /root/code, and --no_sync sends no code");
 }
 
 TEST(RunCheck, ATakenPortIsNamed) {

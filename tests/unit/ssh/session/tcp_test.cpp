@@ -274,9 +274,9 @@ TEST_F(Tcp, ASmallPortMayHaveBeenMeantAsANumberOfProcesses) {
     EXPECT_EQ(message, "cannot connect to port " + std::to_string(port) + ": Connection refused");
     const std::string number = std::to_string(port);
     EXPECT_EQ(hint, port == 65 ? "is an SSH server running there, on this port?"
-                               : "what follows ':' is the port here; " + number +
-                                     " processes a host are --nproc_per_node " + number +
-                                     ", or slots=" + number + " in a hostfile");
+                               : "what follows ':' is the port here; a number of processes goes "
+                                 "into --nproc_per_node " +
+                                     number + ", or slots=" + number + " in a hostfile");
   }
 }
 
@@ -337,7 +337,7 @@ TEST(ConnectError, HasAHintThatFitsIt) {
   EXPECT_EQ(hint(ETIMEDOUT).substr(0, 38), "is the host up and its SSH port open? ");
   EXPECT_EQ(hint(ECONNREFUSED, 22), "is an SSH server running there");
   EXPECT_EQ(hint(ETIMEDOUT, 64),
-            "what follows ':' is the port here; 64 processes a host are "
+            "what follows ':' is the port here; a number of processes goes into "
             "--nproc_per_node 64");
   EXPECT_STREQ(connect_error(4, ETIMEDOUT).what(),
                "cannot connect to port 4: Connection timed out");

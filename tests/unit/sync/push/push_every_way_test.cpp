@@ -302,7 +302,7 @@ TEST_P(EveryWayTest, AFolderThatCannotBeMadeIsNamed) {
   scratch_.write("tree/a");
   scratch_.write("home/file");
   const auto result = push_to("~/file/code");
-  EXPECT_TRUE(result.error.ends_with("/home/file is there and is no folder")) << result.error;
+  EXPECT_TRUE(result.error.ends_with("/home/file is there, but is not a folder")) << result.error;
 }
 
 }  // namespace
