@@ -11,6 +11,7 @@
 # Each file begins in an empty folder, $HOME/project, with an empty ~/.dtool here and on the hosts, h1 and h2.
 source "$(dirname "$0")/harness.sh"
 needs_isolation
+needs_program python3
 texts=$here/messages
 lab 2
 mapfile -t address <"$DTOOL_LAB_FOLDER/hosts"
