@@ -140,7 +140,7 @@ UsageError unexpected(const CLI::App& app, const std::vector<std::string>& words
                       const TakesPrograms& takes_program, const std::vector<std::string>& program) {
   const std::vector<std::string> subcommands = subcommands_of(app);
   const CLI::App& chosen = chosen_in(app);
-  if (!subcommands.empty() && &chosen == &app && !words.front().starts_with('-'))
+  if (!subcommands.empty() && !words.front().starts_with('-'))
     return unknown_word(app, words.front(), subcommands, "command");
   const auto flag =
       std::ranges::find_if(words, [](const auto& word) { return word.starts_with('-'); });

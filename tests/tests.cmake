@@ -564,6 +564,10 @@ if(DTOOL_TESTS)
       gridengine_jobs_go_on
       gridengine_takes_a_run
       harness_can_fail
+      a_resumed_program_finds_what_it_wrote_in_its_tree
+      holes_of_files_stay_holes
+      packages_are_chosen_for_the_hosts_python
+      unusual_servers_and_logins_work_or_are_named
       help_reads_well
       host_keys_and_certificates_are_judged_as_ssh_does
       hosts_behind_jump_hosts_are_lost_and_found
@@ -691,6 +695,17 @@ if(DTOOL_TESTS)
     set_tests_properties(behaviour.${behaviour} PROPERTIES TIMEOUT 500 COST ${seconds})
   endwhile()
 endif()
+
+# A story that is in no list would never run.
+file(READ ${CMAKE_CURRENT_LIST_FILE} lists)
+file(GLOB stories CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/behaviour/*.sh ${PROJECT_SOURCE_DIR}/tests/trainer/*.sh)
+foreach(file IN LISTS stories)
+  file(STRINGS ${file} harness REGEX "^source .*/harness\\.sh")
+  get_filename_component(name ${file} NAME_WE)
+  if(harness AND NOT lists MATCHES "[ \n]${name}[ \n)]")
+    message(FATAL_ERROR "tests/tests.cmake does not list ${name}")
+  endif()
+endforeach()
 
 # ---- tests/bench: only when asked for, `cmake --build build --target bare_libssh`
 add_executable(bare_libssh EXCLUDE_FROM_ALL tests/bench/bare_libssh.cpp)

@@ -171,7 +171,7 @@ bool CleanAction::may_delete(Console& console, const Found& found) const {
       sum_of(found.things, [this](const HostsThing& each) { return is_chosen(each); });
   if (all.empty()) {
     console.note(max_gb_ ? fmt::format("nothing unused is beyond {} GB", *max_gb_)
-                         : "nothing is unused");
+                         : "nothing can be deleted: all is in use, or was within the hour");
     return false;
   }
   if (yes_) return true;

@@ -118,7 +118,7 @@ void CommandAction::take_program(std::vector<std::string> words) {
   if (words.empty()) {
     if (shell_) throw UsageError("--shell joins the words after --, and there are none");
     if (!command_flag_)
-      throw UsageError("what is to be run is missing",
+      throw UsageError("no program was named",
                        "it goes after --: dtool exec RUN -- nvidia-smi; dtool ssh RUN is a shell");
     words_ = {command_};
     return;

@@ -63,7 +63,7 @@ std::string hint_at_activation(const Needs& needs) {
   if (!path.empty() && !ssh::is_anchored(path))
     return fmt::format("{} begins at the code folder there; ~/{} would begin at the home folder",
                        path, path);
-  return "dtool config runs a script that makes it";
+  return "a script that makes it runs on each host with dtool config --config_script FILE";
 }
 
 std::string hint_at_image(const std::string& image, const Needs& needs) {

@@ -78,7 +78,7 @@ TEST_F(ExecBesideARun, RefusesWhereNoCommandCanBeRun) {
   EXPECT_NE(said.find("has no machine h7"), std::string::npos);
   program = {};
   EXPECT_EQ(exec({"train"}), kNotDone);
-  EXPECT_NE(said.find("what is to be run is missing"), std::string::npos);
+  EXPECT_NE(said.find("no program was named"), std::string::npos);
   EXPECT_TRUE(fleets.empty());
 }
 
