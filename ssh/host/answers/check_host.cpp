@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Whether this host can run a machine's part of a run, or a set-up script.
 #include "ssh/host/answers/answers.h"
 
 #include <sys/mman.h>

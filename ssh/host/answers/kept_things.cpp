@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// What dtool keeps on this host, and its deletion.
 #include "ssh/host/answers/answers.h"
 
 #include <sys/stat.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Sends a job's log to dtool.
 #include "ssh/host/answers/answers.h"
 
 #include <fcntl.h>

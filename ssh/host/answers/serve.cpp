@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Reads requests, and writes the replies.
 #include "ssh/host/answers/answers.h"
 
 #include <fcntl.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// How machines of recorded runs are doing on this host.
 #include "ssh/host/answers/answers.h"
 
 #include <unistd.h>

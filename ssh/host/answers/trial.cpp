@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Whether machine 0 can listen, and the others reach it there.
 #include "ssh/host/answers/answers.h"
 
 #include <fcntl.h>

@@ -56,7 +56,9 @@ TEST(EnvironmentLacks, ARelativePathIsSaidToBeginAtTheCodeFolder) {
   for (const auto& [path, hint] :
        {std::pair("venv",
                   "venv begins at the code folder there; ~/venv would begin at the home folder"),
-        std::pair("~/venv", "a script that makes it runs on each host with dtool config --config_script FILE")}) {
+        std::pair(
+            "~/venv",
+            "a script that makes it runs on each host with dtool config --config_script FILE")}) {
     needs.environment.activate = path;
     const std::vector<Lack> lacks =
         environment_lacks({{"bad_no_file", "there is no file /x"}}, "", needs);
