@@ -57,7 +57,6 @@ add_library(dtool_cli STATIC
   cli/hosts/config.cpp
   cli/hosts/disconnect.cpp
   cli/hosts/hosts.cpp
-  cli/hosts/sudo.cpp
   cli/hosts/install.cpp
   cli/hosts/listener_trial.cpp
   cli/hosts/trust.cpp
@@ -106,7 +105,6 @@ add_library(dtool_cli STATIC
   cli/settings.cpp
   cli/shell/completion.cpp
   cli/shell/man_page.cpp
-  cli/shell/print_completion.cpp
   cli/visit/exec.cpp
   cli/visit/forward.cpp
   cli/visit/ssh.cpp
@@ -122,8 +120,7 @@ add_library(dtool_cli STATIC
   cli/watch/status.cpp
   cli/watch/status_answer.cpp
   cli/watch/status_table.cpp
-  cli/watch/text_table.cpp
-  cli/watch/watch.cpp)
+  cli/watch/text_table.cpp)
 dtool_join_sources(dtool_cli 12)
 target_link_libraries(dtool_cli PUBLIC dtool_warnings dtool_ssh dtool_sync dtool_killfiles fmt::fmt
   PRIVATE PkgConfig::tomlplusplus PUBLIC

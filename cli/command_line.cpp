@@ -15,8 +15,7 @@
 #include <utility>
 
 #include "cli/console.h"
-#include "cli/others_words.h"
-#include "cli/short_helps.h"
+#include "cli/words.h"
 #include "killfiles/nearest.h"
 #include "ssh/quote.h"
 

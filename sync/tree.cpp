@@ -225,16 +225,6 @@ Tree read_tree(const fs::path& root, const std::vector<std::string>& excludes,
   return Reader(real_folder(root), excludes).read(includes);
 }
 
-std::vector<std::string> find_changed(const Tree& tree) {
-  const OpenFolder root(tree.root);
-  std::vector<std::string> changed;
-  for (std::size_t i = 0; i < tree.looks.size(); ++i) {
-    const auto now = root.look_at(tree.files[i]);
-    if (!now || !is_same(look_of(*now), tree.looks[i])) changed.push_back(tree.files[i]);
-  }
-  return changed;
-}
-
 Tree tree_of(const fs::path& root, std::vector<std::string> files) {
   Tree tree;
   tree.root = fs::canonical(root);

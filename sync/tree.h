@@ -56,9 +56,6 @@ struct Tree {
 Tree read_tree(const std::filesystem::path& root, const std::vector<std::string>& excludes,
                const std::vector<std::string>& includes = {});
 
-/// The names of the files that are not as they were when the tree was read.
-std::vector<std::string> find_changed(const Tree& tree);
-
 /// The tree of these files below `root`, regular files and links, whatever git says: a home folder
 /// may be a checkout that ignores them. Throws std::system_error naming a file that is not there.
 Tree tree_of(const std::filesystem::path& root, std::vector<std::string> files);

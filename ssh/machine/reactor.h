@@ -5,15 +5,26 @@
 // all waits are written to descriptor 9.
 #pragma once
 
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <chrono>
 #include <cstddef>
 #include <exception>
 #include <unordered_set>
 
-#include "ssh/asio.h"
 #include "ssh/machine/owned_fd.h"
 
 namespace dtool::ssh {
+
+namespace asio = boost::asio;
 
 using Clock = std::chrono::steady_clock;
 using Deadline = Clock::time_point;

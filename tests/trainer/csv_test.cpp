@@ -45,6 +45,18 @@ Content content_of(const CsvTable& table) {
   return content;
 }
 
+/// The table in a text; `name` stands for the file in messages.
+CsvTable parse_csv(const std::string& name, std::string text, const CsvFormat& format) {
+  const auto open = [whole = std::move(text)]() -> CsvText {
+    return [text = std::string_view(whole)](char* into, std::size_t size) mutable {
+      const std::size_t part = text.copy(into, size);
+      text.remove_prefix(part);
+      return part;
+    };
+  };
+  return {name, open, format};
+}
+
 CsvTable table_of(const std::string& text, const CsvFormat& format = {}) {
   return parse_csv("t.csv", text, format);
 }

@@ -27,6 +27,25 @@ std::string idx(const std::vector<int>& shape, const std::string& bytes) {
   return text + bytes;
 }
 
+/// The whole content of a file.
+std::string read_packed(const std::filesystem::path& file) {
+  PackedFile stream(file);
+  std::error_code unknown;
+  const auto size = std::filesystem::file_size(file, unknown);
+  std::string content;
+  std::size_t done = 0;
+  std::size_t part = unknown ? 1 << 20 : static_cast<std::size_t>(size) + 1;
+  for (;;) {
+    content.resize(done + part);
+    const std::size_t got = stream.read(content.data() + done, part);
+    done += got;
+    if (got < part) break;
+    part = std::max(part, std::size_t{1} << 20);
+  }
+  content.resize(done);
+  return content;
+}
+
 class IdxFiles : public OwnFolder {
  protected:
   fs::path write(const std::string& name, const std::string& content) const {

@@ -6,7 +6,6 @@
 #include <optional>
 #include <utility>
 
-#include "ssh/asio.h"
 #include "ssh/machine/reactor.h"
 
 namespace dtool::tests {

@@ -280,17 +280,6 @@ std::string CsvTable::place(std::int64_t line, std::size_t column) const {
   return fmt::format("{}:{}: column '{}'", file_, line, shown(columns_[column]));
 }
 
-CsvTable parse_csv(const std::string& name, std::string text, const CsvFormat& format) {
-  const auto open = [whole = std::move(text)]() -> CsvText {
-    return [text = std::string_view(whole)](char* into, std::size_t size) mutable {
-      const std::size_t part = text.copy(into, size);
-      text.remove_prefix(part);
-      return part;
-    };
-  };
-  return {name, open, format};
-}
-
 CsvTable read_csv(const std::filesystem::path& file, const CsvFormat& format) {
   const auto packed = std::make_shared<PackedFile>(file);
   const auto open = [packed, name = file.string()]() -> CsvText {

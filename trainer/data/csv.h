@@ -64,7 +64,4 @@ class CsvTable {
 /// UTF-8 byte-order mark may come first. Throws as the constructor does.
 CsvTable read_csv(const std::filesystem::path& file, const CsvFormat& format);
 
-/// The table in a text; `name` stands for the file in messages.
-CsvTable parse_csv(const std::string& name, std::string text, const CsvFormat& format);
-
 }  // namespace dtool::trainer

@@ -212,22 +212,4 @@ bool PackedFile::is_unchanged() const {
          now.st_mtim.tv_nsec == at_first_.st_mtim.tv_nsec;
 }
 
-std::string read_packed(const std::filesystem::path& file) {
-  PackedFile stream(file);
-  std::error_code unknown;
-  const auto size = std::filesystem::file_size(file, unknown);
-  std::string content;
-  std::size_t done = 0;
-  std::size_t part = unknown ? 1 << 20 : static_cast<std::size_t>(size) + 1;
-  for (;;) {
-    content.resize(done + part);
-    const std::size_t got = stream.read(content.data() + done, part);
-    done += got;
-    if (got < part) break;
-    part = std::max(part, std::size_t{1} << 20);
-  }
-  content.resize(done);
-  return content;
-}
-
 }  // namespace dtool::trainer

@@ -78,7 +78,4 @@ class PackedFile {
   struct stat at_first_ {};
 };
 
-/// The whole content of a file.
-std::string read_packed(const std::filesystem::path& file);
-
 }  // namespace dtool::trainer
