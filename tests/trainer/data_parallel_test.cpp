@@ -67,7 +67,7 @@ class EveryAllReduce : public testing::TestWithParam<AllReduce> {};
 INSTANTIATE_TEST_SUITE_P(DataParallel, EveryAllReduce,
                          testing::Values(AllReduce::library, AllReduce::automatic, AllReduce::ring,
                                          AllReduce::pairwise, AllReduce::halving_doubling,
-                                         AllReduce::doubling, AllReduce::tree));
+                                         AllReduce::doubling));
 
 TEST_P(EveryAllReduce, GradientsAreAveragedAndFormerOnesForgotten) {
   const auto body = [](const Group& group) {
@@ -309,5 +309,5 @@ TEST(GradientSum, TakesFewRoundsForFewBytes) {
   EXPECT_EQ(algorithm_for(AllReduce::automatic, 4), Algorithm::doubling);
   EXPECT_EQ(algorithm_for(AllReduce::automatic, 200'000), Algorithm::halving_doubling);
   EXPECT_EQ(algorithm_for(AllReduce::automatic, 100 << 20), Algorithm::ring);
-  EXPECT_EQ(algorithm_for(AllReduce::tree, 4), Algorithm::tree);
+  EXPECT_EQ(algorithm_for(AllReduce::ring, 4), Algorithm::ring);
 }

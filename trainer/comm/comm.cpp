@@ -43,7 +43,7 @@ std::string describe_run(const CommOptions& options, const Meeting& meeting, con
     text += "links and algorithms of our own are for CPUs: left out\n";
   } else if (links != nullptr) {
     text += fmt::format("links: {}\n", describe_carrier(*links, meeting));
-    text += fmt::format("messages of ring, pairwise, halving_doubling, doubling and tree: by {}\n",
+    text += fmt::format("messages of ring, pairwise, halving_doubling and doubling: by {}\n",
                         options.carrier == Carrier::links ? "links" : "the library");
   }
   return text;

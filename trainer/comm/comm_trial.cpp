@@ -67,12 +67,10 @@ Trial library_sum_trial(Operation operation, const Group& group, std::int64_t el
           {}};
 }
 
-Trial own_sum_trial(Operation operation, Algorithm algorithm, const Group& group,
-                    std::int64_t elements, Transport& transport) {
-  const Slot slot = sum_slot(operation, group, elements);
-  const auto plan = operation == Operation::reduce
-                        ? plan_reduce(algorithm, group.rank, group.size, elements)
-                        : plan_all_reduce(algorithm, group.rank, group.size, elements);
+Trial own_sum_trial(Algorithm algorithm, const Group& group, std::int64_t elements,
+                    Transport& transport) {
+  const Slot slot = sum_slot(Operation::all_reduce, group, elements);
+  const auto plan = plan_all_reduce(algorithm, group.rank, group.size, elements);
   return {elements * 4,
           1,
           {slot},
@@ -283,7 +281,7 @@ Trial make_trial(Operation operation, const Way& way, std::int64_t bytes, const 
     case Operation::reduce:
     case Operation::all_reduce:
       if (way.kind == Way::Kind::library) return library_sum_trial(operation, group, elements);
-      return own_sum_trial(operation, way.algorithm, group, elements, *transport);
+      return own_sum_trial(way.algorithm, group, elements, *transport);
     case Operation::gather:
     case Operation::all_gather:
       return gathering_trial(operation, group, share);

@@ -103,19 +103,6 @@ Plan ring_all_reduce(int rank, int size, std::int64_t elements) {
   return plan;
 }
 
-Plan ring_reduce(int rank, int size, std::int64_t elements) {
-  Plan plan = ring_reduce_scatter(rank, size, elements);
-  const auto owned_by = [&](int owner) { return part_of(elements, size, (owner + 1) % size); };
-  if (rank != 0) {
-    plan.push_back({0, owned_by(rank), kNobody, {}, Combine::replace});
-    return plan;
-  }
-  for (int owner = 1; owner < size; ++owner) {
-    plan.push_back({kNobody, {}, owner, owned_by(owner), Combine::replace});
-  }
-  return plan;
-}
-
 // Recursive halving and doubling: partners exchange halves of the range that they still share,
 // until each rank has the sum of one part; then the same way back. It needs 2 log2(n) rounds and as
 // few bytes as the ring if n is a power of two; otherwise two more rounds of the whole tensor
@@ -160,24 +147,6 @@ Plan halving_doubling_all_reduce(int rank, int size, std::int64_t elements) {
     }
   }
   ranks.unfold(plan, elements);
-  return plan;
-}
-
-Plan halving_doubling_reduce(int rank, int size, std::int64_t elements) {
-  const Folding ranks(rank, size);
-  Plan plan;
-  ranks.fold(plan, elements);
-  if (ranks.waits()) return plan;
-  const auto rounds = halve(plan, ranks, elements);
-  int distance = 1;
-  for (auto round = rounds.rbegin(); round != rounds.rend(); ++round, distance *= 2) {
-    const int partner = ranks.rank_of(ranks.number() ^ distance);
-    if ((ranks.number() & distance) != 0) {
-      plan.push_back({partner, round->kept, kNobody, {}, Combine::replace});
-      break;
-    }
-    plan.push_back({kNobody, {}, partner, round->given, Combine::replace});
-  }
   return plan;
 }
 
@@ -229,45 +198,6 @@ Plan pairwise_all_reduce(int rank, int size, std::int64_t elements) {
   return plan;
 }
 
-Plan pairwise_reduce(int rank, int size, std::int64_t elements) {
-  Plan plan = pairwise_reduce_scatter(rank, size, elements);
-  if (rank != 0) {
-    plan.push_back({0, part_of(elements, size, rank), kNobody, {}, Combine::replace});
-    return plan;
-  }
-  for (int from = 1; from < size; ++from) {
-    plan.push_back({kNobody, {}, from, part_of(elements, size, from), Combine::replace});
-  }
-  return plan;
-}
-
-// The binomial tree: sums go up to rank 0, the result goes down. 2 log2(n) rounds of the whole
-// tensor, but half of the ranks have only one message to send and one to receive.
-
-Plan tree_reduce(int rank, int size, std::int64_t elements) {
-  const Section all{0, elements};
-  Plan plan;
-  for (int distance = 1; distance < size; distance *= 2) {
-    if ((rank & distance) != 0) {
-      plan.push_back({rank - distance, all, kNobody, {}, Combine::add});
-      break;
-    }
-    if (rank + distance < size) plan.push_back({kNobody, {}, rank + distance, all, Combine::add});
-  }
-  return plan;
-}
-
-Plan tree_all_reduce(int rank, int size, std::int64_t elements) {
-  const Plan up = tree_reduce(rank, size, elements);
-  Plan plan = up;
-  // Down is up backwards.
-  for (auto each = up.rbegin(); each != up.rend(); ++each) {
-    plan.push_back(
-        {each->receive_from, each->receive, each->send_to, each->send, Combine::replace});
-  }
-  return plan;
-}
-
 }  // namespace
 
 Plan plan_all_reduce(Algorithm algorithm, int rank, int size, std::int64_t elements) {
@@ -280,26 +210,8 @@ Plan plan_all_reduce(Algorithm algorithm, int rank, int size, std::int64_t eleme
       return halving_doubling_all_reduce(rank, size, elements);
     case Algorithm::doubling:
       return doubling_all_reduce(rank, size, elements);
-    case Algorithm::tree:
-      return tree_all_reduce(rank, size, elements);
   }
   throw std::logic_error("no such algorithm");
-}
-
-Plan plan_reduce(Algorithm algorithm, int rank, int size, std::int64_t elements) {
-  switch (algorithm) {
-    case Algorithm::ring:
-      return ring_reduce(rank, size, elements);
-    case Algorithm::pairwise:
-      return pairwise_reduce(rank, size, elements);
-    case Algorithm::halving_doubling:
-      return halving_doubling_reduce(rank, size, elements);
-    case Algorithm::tree:
-      return tree_reduce(rank, size, elements);
-    case Algorithm::doubling:
-      break;
-  }
-  throw std::logic_error("there is no reduce by doubling");
 }
 
 std::set<int> peers_in(const Plan& plan) {

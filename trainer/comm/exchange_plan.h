@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// All-reduce and reduce made of point-to-point messages: what each rank sends to whom, round by
-// round, as plain data. No message is sent here, so a test can run through a plan for any number of
-// ranks.
+// All-reduce made of point-to-point messages: what each rank sends to whom, round by round, as
+// plain data. No message is sent here, so a test can run through a plan for any number of ranks.
 #pragma once
 
 #include <cstdint>
@@ -43,10 +42,6 @@ using Plan = std::vector<Round>;
 
 /// After it every rank has the sum over all ranks, with equal bits.
 Plan plan_all_reduce(Algorithm algorithm, int rank, int size, std::int64_t elements);
-
-/// After it rank 0 has the sum over all ranks; the other ranks' numbers are meaningless. `doubling`
-/// has no such plan: with it every rank gets the result.
-Plan plan_reduce(Algorithm algorithm, int rank, int size, std::int64_t elements);
 
 /// The ranks with which a plan exchanges messages. They do not depend on the number of elements.
 std::set<int> peers_in(const Plan& plan);

@@ -35,8 +35,6 @@ Algorithm algorithm_for(AllReduce wanted, std::int64_t bytes) {
       return Algorithm::halving_doubling;
     case AllReduce::doubling:
       return Algorithm::doubling;
-    case AllReduce::tree:
-      return Algorithm::tree;
     case AllReduce::library:
       break;
   }

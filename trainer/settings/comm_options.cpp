@@ -95,8 +95,7 @@ bool can_do(Operation operation, const Way& way) {
     case Way::Kind::links:
       return operation == Operation::send_recv || operation == Operation::isend_irecv;
     case Way::Kind::algorithm:
-      return operation == Operation::all_reduce ||
-             (operation == Operation::reduce && way.algorithm != Algorithm::doubling);
+      return operation == Operation::all_reduce;
   }
   return false;
 }
@@ -170,8 +169,6 @@ std::string_view to_string(Algorithm algorithm) {
       return "halving_doubling";
     case Algorithm::doubling:
       return "doubling";
-    case Algorithm::tree:
-      return "tree";
   }
   throw std::logic_error("no such algorithm");
 }

@@ -14,15 +14,14 @@
 
 namespace dtool::trainer {
 
-// The algorithms of all-reduce and reduce that are made of messages, and their names.
+// The algorithms of all-reduce that are made of messages, and their names.
 
-enum class Algorithm { ring, pairwise, halving_doubling, doubling, tree };
+enum class Algorithm { ring, pairwise, halving_doubling, doubling };
 
 inline constexpr Algorithm kAlgorithms[] = {Algorithm::ring, Algorithm::pairwise,
-                                            Algorithm::halving_doubling, Algorithm::doubling,
-                                            Algorithm::tree};
+                                            Algorithm::halving_doubling, Algorithm::doubling};
 
-/// `ring`, `pairwise`, `halving_doubling`, `doubling`, `tree`.
+/// `ring`, `pairwise`, `halving_doubling`, `doubling`.
 std::string_view to_string(Algorithm algorithm);
 std::optional<Algorithm> algorithm_of(std::string_view name);
 
@@ -61,7 +60,7 @@ struct Way {
 /// `library`, `links`, or the algorithm's name.
 std::string_view to_string(const Way& way);
 
-/// Whether there is such a row: our algorithms exist for reduce and all_reduce, links for messages.
+/// Whether there is such a row: our algorithms exist for all_reduce, links for messages.
 bool can_do(Operation operation, const Way& way);
 
 /// What carries the messages of our algorithms.

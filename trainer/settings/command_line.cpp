@@ -80,7 +80,7 @@ const Flag kFlags[] = {
      "barrier (default all)",
      [](CommandLine& o, const char* v) { o.comm->operations = parse_operations(v); }, For::comm},
     {"algorithms", "NAMES",
-     "of library, links, ring, pairwise, halving_doubling, doubling, tree (default all)",
+     "of library, links, ring, pairwise, halving_doubling, doubling (default all)",
      [](CommandLine& o, const char* v) { o.comm->ways = parse_ways(v); }, For::comm},
     {"messages", "links|library", "what carries our algorithms' messages (default links)",
      [](CommandLine& o, const char* v) { o.comm->carrier = parse_carrier(v); }, For::comm},

@@ -44,8 +44,7 @@ DistributedSettings read_distributed(TomlReader& reader) {
                                               {"ring", AllReduce::ring},
                                               {"pairwise", AllReduce::pairwise},
                                               {"halving_doubling", AllReduce::halving_doubling},
-                                              {"doubling", AllReduce::doubling},
-                                              {"tree", AllReduce::tree}});
+                                              {"doubling", AllReduce::doubling}});
   distributed.collective_timeout = std::chrono::seconds(
       reader.integer("distributed.collective_timeout_seconds", 60, {1, 86400}));
   distributed.heartbeat_timeout = std::chrono::seconds(

@@ -84,7 +84,7 @@ enum class OptimizerKind { adam, adamw, sgd };
 enum class Backend { automatic, gloo, nccl };
 
 /// How gradients are added over the ranks: by the backend, or by one of our algorithms.
-enum class AllReduce { automatic, library, ring, pairwise, halving_doubling, doubling, tree };
+enum class AllReduce { automatic, library, ring, pairwise, halving_doubling, doubling };
 
 struct OptimizerSettings {
   OptimizerKind kind{};
