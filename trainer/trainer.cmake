@@ -46,7 +46,6 @@ if(DTOOL_TRAINER)
     trainer/launch/requests.cpp
     trainer/launch/visible_gpus.cpp
     trainer/launch/workers.cpp
-    trainer/ranks/closed_listeners.cpp
     trainer/ranks/shared_memory.cpp
     trainer/ranks/store_server.cpp
     trainer/report/console.cpp
@@ -92,7 +91,6 @@ if(DTOOL_TRAINER)
     trainer/ranks/rendezvous.cpp
     trainer/ranks/request_exchange.cpp
     trainer/ranks/run_store.cpp
-    trainer/ranks/uncaught.cpp
     trainer/training/checkpoint_keeper.cpp
     trainer/training/checkpoint_reader.cpp
     trainer/training/data_parallel.cpp

@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -24,7 +25,6 @@
 #include "trainer/ranks/process_group.h"
 #include "trainer/ranks/rendezvous.h"
 #include "trainer/ranks/request_exchange.h"
-#include "trainer/ranks/uncaught.h"
 #include "trainer/settings/command_line.h"
 #include "trainer/settings/experiment.h"
 #include "trainer/settings/toml_reader.h"
@@ -203,6 +203,26 @@ int work(int argc, char** argv) {
   return code;
 }
 
+std::function<void(const std::string&)> stop_process;
+std::terminate_handler former_handler = nullptr;
+
+std::string uncaught_message() {
+  const auto problem = std::current_exception();
+  if (!problem) return "std::terminate was called";
+  try {
+    std::rethrow_exception(problem);
+  } catch (const std::exception& exception) {
+    return first_line(exception);
+  } catch (...) {
+    return "an exception of an unknown kind";
+  }
+}
+
+[[noreturn]] void handle() {
+  stop_process(uncaught_message());
+  std::abort();
+}
+
 }  // namespace
 
 int run_worker(int argc, char** argv) {
@@ -219,6 +239,17 @@ int run_worker(int argc, char** argv) {
     say_last_words(first_line(problem));
     return kFailed;
   }
+}
+
+// std::terminate calls the handler that is set here.
+
+UncaughtExceptions::UncaughtExceptions(std::function<void(const std::string&)> stop) {
+  stop_process = std::move(stop);
+  former_handler = std::set_terminate(handle);
+}
+
+UncaughtExceptions::~UncaughtExceptions() {
+  std::set_terminate(former_handler);
 }
 
 }  // namespace dtool::trainer

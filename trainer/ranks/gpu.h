@@ -30,7 +30,7 @@ int count();
 void use(int index);
 
 /// Connects the ranks with NCCL over this rank's current GPU. If an operation takes longer than
-/// `timeout`, or a peer is gone, a thread of the group throws an exception; uncaught.h handles it.
+/// `timeout`, or a peer is gone, a thread of the group throws an exception; worker.h handles it.
 c10::intrusive_ptr<CommunicationBackend> connect_nccl(const Meeting& meeting,
                                                       std::chrono::milliseconds timeout);
 

@@ -5,18 +5,22 @@
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
+#include <linux/filter.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <torch/version.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <mutex>
 #include <set>
 #ifdef DTOOL_TRAINER_GLOO
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #endif
 
-#include "trainer/ranks/closed_listeners.h"
 #include "trainer/ranks/gpu.h"
 #include "trainer/settings/usage_error.h"
 
@@ -28,6 +32,42 @@ using std::chrono::milliseconds;
 using gpu::CommunicationBackend;
 
 #ifdef DTOOL_TRAINER_GLOO
+// gloo keeps its ports open although no more connections are expected. A socket filter that lets
+// nothing through closes them: it needs no privileges and leaves the library's descriptor alone.
+// Shutting the listener down would make the library's event loop spin.
+
+int option(int descriptor, int name) {
+  int value = 0;
+  socklen_t size = sizeof value;
+  return getsockopt(descriptor, SOL_SOCKET, name, &value, &size) == 0 ? value : -1;
+}
+
+bool listens_for_tcp(int descriptor) {
+  const int domain = option(descriptor, SO_DOMAIN);
+  return option(descriptor, SO_ACCEPTCONN) == 1 && (domain == AF_INET || domain == AF_INET6);
+}
+
+/// The descriptors of this process's sockets that listen for TCP connections.
+std::set<int> listening_sockets() {
+  std::set<int> found;
+  std::error_code problem;
+  for (const auto& each : std::filesystem::directory_iterator("/proc/self/fd", problem)) {
+    const std::string name = each.path().filename();
+    int descriptor = -1;
+    std::from_chars(name.data(), name.data() + name.size(), descriptor);
+    if (descriptor >= 0 && listens_for_tcp(descriptor)) found.insert(descriptor);
+  }
+  return found;
+}
+
+/// From here on the kernel drops new connections to the listening socket; existing connections
+/// stay.
+void take_no_more(int listening_socket) {
+  sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
+  const sock_fprog program{1, &nothing};
+  setsockopt(listening_socket, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
+}
+
 /// A device, and its listening sockets. One is made at a time, so that new sockets are known to be
 /// its own.
 struct GlooDevice {
