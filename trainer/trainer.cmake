@@ -55,7 +55,6 @@ if(DTOOL_TRAINER)
     trainer/settings/comm_options.cpp
     trainer/settings/command_line.cpp
     trainer/settings/endpoint.cpp
-    trainer/settings/environment.cpp
     trainer/settings/experiment.cpp
     trainer/settings/model_settings.cpp
     trainer/settings/rollout_options.cpp

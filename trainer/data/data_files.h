@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "trainer/data/download.h"
-#include "trainer/settings/environment.h"
+#include "trainer/settings/experiment.h"
 
 namespace dtool::trainer {
 

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "trainer/settings/endpoint.h"
-#include "trainer/settings/environment.h"
+#include "trainer/settings/experiment.h"
 
 namespace dtool::trainer {
 

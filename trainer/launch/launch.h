@@ -10,7 +10,7 @@
 
 #include "trainer/settings/command_line.h"
 #include "trainer/settings/endpoint.h"
-#include "trainer/settings/environment.h"
+#include "trainer/settings/experiment.h"
 
 namespace dtool::trainer {
 

@@ -5,7 +5,6 @@
 
 #include <filesystem>
 
-#include "trainer/settings/environment.h"
 #include "trainer/settings/experiment.h"
 
 namespace dtool::trainer {

@@ -18,7 +18,7 @@
 #include "trainer/data/data_files.h"
 #include "trainer/report/metrics.h"
 #include "trainer/report/progress_log.h"
-#include "trainer/settings/environment.h"
+#include "trainer/settings/experiment.h"
 #include "trainer/settings/usage_error.h"
 #include "trainer/training/checkpoint_folder.h"
 #include "trainer/training/checkpoint_reader.h"

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 
 #include "trainer/settings/toml_reader.h"
 
@@ -54,6 +55,12 @@ DistributedSettings read_distributed(TomlReader& reader) {
 }
 
 }  // namespace
+
+std::optional<std::string> process_environment(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  if (value == nullptr) return std::nullopt;
+  return value;
+}
 
 std::int64_t standard_heartbeat_timeout(const Environment& environment) {
   const std::string text = environment("DTOOL_LOST_AFTER").value_or("");

@@ -6,15 +6,23 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "trainer/settings/environment.h"
 #include "trainer/settings/toml_reader.h"
 
 namespace dtool::trainer {
+
+// Environment variables behind a seam, so that tests can supply their own.
+
+/// Looks up an environment variable.
+using Environment = std::function<std::optional<std::string>(const std::string&)>;
+
+/// The real environment.
+std::optional<std::string> process_environment(const std::string& name);
 
 // The settings of one workload, and what a launch needs to know about it. This is the part of a
 // workload without LibTorch; training/training.h has the other.
