@@ -41,10 +41,8 @@ if(DTOOL_TRAINER)
     trainer/launch/greeting.cpp
     trainer/launch/last_words.cpp
     trainer/launch/launch.cpp
-    trainer/launch/libraries.cpp
     trainer/launch/network.cpp
     trainer/launch/requests.cpp
-    trainer/launch/visible_gpus.cpp
     trainer/launch/workers.cpp
     trainer/ranks/shared_memory.cpp
     trainer/ranks/store_server.cpp

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The loader's words about a program's libraries.
-#include "trainer/launch/libraries.h"
+#include "trainer/launch/workers.h"
 
 #include <gtest/gtest.h>
 

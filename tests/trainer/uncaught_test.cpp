@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Each test ends a process of its own.
+#include "trainer/worker.h"
+
 #include <gtest/gtest.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
 #include <thread>
-
-#include "trainer/worker.h"
 
 using namespace dtool::trainer;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // CUDA_VISIBLE_DEVICES, over machines made of files.
-#include "trainer/launch/visible_gpus.h"
+#include "trainer/launch/launch.h"
 
 #include <gtest/gtest.h>
 

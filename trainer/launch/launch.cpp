@@ -12,8 +12,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <fstream>
 #include <map>
+#include <vector>
 
+#include "killfiles/gpu_list.h"
 #include "trainer/settings/usage_error.h"
 
 namespace dtool::trainer {
@@ -96,6 +99,35 @@ std::optional<Endpoint> listener_of_slurm(const Environment& environment) {
   if (!nodes || nodes->empty() || !job) return std::nullopt;
   const auto number = std::strtoul(job->c_str(), nullptr, 10);
   return Endpoint{first_of_node_list(*nodes), static_cast<std::uint16_t>(15000 + number % 10000)};
+}
+
+namespace fs = std::filesystem;
+
+/// /dev/nvidia0, /dev/nvidia3, ...: a container may have any of them.
+int count_devices(const fs::path& root) {
+  int devices = 0;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(root / "dev", none)) {
+    const std::string name = entry.path().filename();
+    const bool is_gpu = name.starts_with("nvidia") && name.size() > 6 &&
+                        name.find_first_not_of("0123456789", 6) == name.npos;
+    if (is_gpu) ++devices;
+  }
+  return devices;
+}
+
+/// Empty if the driver does not tell.
+std::vector<std::string> read_uuids(const fs::path& root) {
+  std::vector<std::string> uuids;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(root / "proc/driver/nvidia/gpus", none)) {
+    std::ifstream lines(entry.path() / "information");
+    for (std::string line; std::getline(lines, line);) {
+      const auto at = line.find("GPU-");
+      if (line.starts_with("GPU UUID") && at != line.npos) uuids.push_back(line.substr(at));
+    }
+  }
+  return uuids;
 }
 
 }  // namespace
@@ -205,6 +237,20 @@ int count_cores() {
   CPU_ZERO(&allowed);
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return 1;
   return CPU_COUNT(&allowed);
+}
+
+int count_gpus(const Environment& environment, const fs::path& root) {
+  const int devices = count_devices(root);
+  const auto visible = environment("CUDA_VISIBLE_DEVICES");
+  return visible ? killfiles::count_listed({devices, read_uuids(root), {}}, *visible) : devices;
+}
+
+void check_gpus(Backend wanted, int workers, int gpus) {
+  if (wanted == Backend::gloo || gpus == 0 || workers <= gpus) return;
+  throw UsageError(
+      fmt::format("{} processes need a GPU each, and this machine shows {}", workers, gpus),
+      "lower --nproc_per_node, look at CUDA_VISIBLE_DEVICES, or set distributed.backend = "
+      "\"gloo\"");
 }
 
 }  // namespace dtool::trainer

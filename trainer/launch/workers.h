@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "trainer/launch/launch.h"
@@ -19,5 +20,15 @@ namespace dtool::trainer {
 /// std::system_error.
 int run_workers(const Place& first, const std::filesystem::path& program,
                 const std::vector<std::string>& arguments, int threads);
+
+// What a worker needs of this machine.
+
+/// The libraries, and versions of libraries (`GLIBC_2.38`), that the program needs and this machine
+/// lacks; the program itself if it cannot be started. The loader is asked, as ldd(1) does; the
+/// program does not run. Throws std::system_error.
+std::vector<std::string> missing_libraries(const std::filesystem::path& program);
+
+/// The same from the loader's words.
+std::vector<std::string> missing_in_trace(std::string_view trace);
 
 }  // namespace dtool::trainer
