@@ -17,11 +17,9 @@ if(DTOOL_TRAINER)
 endif()
 if(DTOOL_TRAINER)
   add_library(dtool_trainer STATIC
-    trainer/comm/combine.cpp
     trainer/comm/comm_report.cpp
     trainer/comm/exchange_plan.cpp
     trainer/comm/peer_link.cpp
-    trainer/comm/plan_progress.cpp
     trainer/data/csv.cpp
     trainer/data/csv_data.cpp
     trainer/data/curl.cpp
@@ -100,7 +98,7 @@ if(DTOOL_TRAINER)
     trainer/worker.cpp)
   target_link_libraries(dtool_trainer_torch PUBLIC dtool_trainer dtool_libtorch)
   # The sums of an all-reduce.
-  set_source_files_properties(trainer/comm/combine.cpp PROPERTIES COMPILE_OPTIONS "-O3")
+  set_source_files_properties(trainer/comm/exchange_plan.cpp PROPERTIES COMPILE_OPTIONS "-O3")
   # Adam's loop: no errno from sqrt, so that it is vectorised; nothing fused, so that every processor rounds alike.
   set_source_files_properties(trainer/data/gather_bytes.cpp trainer/training/update_on_cpu.cpp PROPERTIES COMPILE_OPTIONS "-O3;-fno-math-errno;-ffp-contract=off")
 

@@ -10,8 +10,6 @@
 #include <map>
 #include <random>
 
-#include "trainer/comm/plan_progress.h"
-
 using namespace dtool::trainer;
 
 namespace {

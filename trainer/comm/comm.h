@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "trainer/comm/comm_report.h"
-#include "trainer/comm/plan_progress.h"
+#include "trainer/comm/exchange_plan.h"
 #include "trainer/ranks/process_group.h"
 #include "trainer/settings/comm_options.h"
 

@@ -8,7 +8,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "trainer/comm/combine.h"
+#include "trainer/comm/exchange_plan.h"
 
 namespace dtool::trainer {
 

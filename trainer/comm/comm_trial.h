@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-#include "trainer/comm/plan_progress.h"
+#include "trainer/comm/exchange_plan.h"
 #include "trainer/ranks/process_group.h"
 #include "trainer/settings/comm_options.h"
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The algorithms, one after another, and the choice among them at the end.
+// The algorithms, one after another, the choice among them, and a rank's way through a plan.
 #include "trainer/comm/exchange_plan.h"
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <stdexcept>
 
 namespace dtool::trainer {
@@ -198,6 +199,22 @@ Plan pairwise_all_reduce(int rank, int size, std::int64_t elements) {
   return plan;
 }
 
+std::int64_t to_send(const Round& round) {
+  return round.send_to == kNobody ? 0 : round.send.size();
+}
+
+std::int64_t to_receive(const Round& round) {
+  return round.receive_from == kNobody ? 0 : round.receive.size();
+}
+
+/// The part of `wanted`, from its beginning, that lies before the missing part of `other`, whose
+/// first `ready` numbers are there.
+std::int64_t before(const Section& wanted, const Section& other, std::int64_t ready) {
+  const bool overlap = wanted.begin < other.end && other.begin < wanted.end;
+  if (!overlap) return wanted.size();
+  return std::clamp<std::int64_t>(other.begin + ready - wanted.begin, 0, wanted.size());
+}
+
 }  // namespace
 
 Plan plan_all_reduce(Algorithm algorithm, int rank, int size, std::int64_t elements) {
@@ -219,6 +236,68 @@ std::set<int> peers_in(const Plan& plan) {
   for (const Round& each : plan) peers.insert({each.send_to, each.receive_from});
   peers.erase(kNobody);
   return peers;
+}
+
+// This file is compiled with vector instructions, for these two.
+
+void combine(float* __restrict into, const float* __restrict from, std::size_t count, Combine how) {
+  if (how == Combine::replace) {
+    std::memcpy(into, from, count * sizeof(float));
+    return;
+  }
+  for (std::size_t i = 0; i < count; ++i) into[i] += from[i];
+}
+
+void scale(float* numbers, std::size_t count, float factor) {
+  for (std::size_t i = 0; i < count; ++i) numbers[i] *= factor;
+}
+
+// A round's message has to wait only for overlapping messages of earlier rounds. Only the rounds
+// between the two directions' positions matter: the others are finished or come later.
+
+PlanProgress::PlanProgress(const Plan& plan) : plan_(plan) {
+  skip_empty();
+}
+
+void PlanProgress::skip_empty() {
+  while (is_sending() && sent_ == to_send(out())) {
+    ++sending_;
+    sent_ = 0;
+  }
+  while (is_receiving() && received_ == to_receive(in())) {
+    ++receiving_;
+    received_ = 0;
+  }
+}
+
+std::int64_t PlanProgress::may_send() const {
+  if (!is_sending()) return 0;
+  std::int64_t end = out().send.size();
+  for (std::size_t i = receiving_; i < sending_; ++i) {
+    if (to_receive(plan_[i]) == 0) continue;
+    end = std::min(end, before(out().send, plan_[i].receive, i == receiving_ ? received_ : 0));
+  }
+  return std::max<std::int64_t>(end - sent_, 0);
+}
+
+std::int64_t PlanProgress::may_receive() const {
+  if (!is_receiving()) return 0;
+  std::int64_t end = in().receive.size();
+  for (std::size_t i = sending_; i <= receiving_; ++i) {
+    if (to_send(plan_[i]) == 0) continue;
+    end = std::min(end, before(in().receive, plan_[i].send, i == sending_ ? sent_ : 0));
+  }
+  return std::max<std::int64_t>(end - received_, 0);
+}
+
+void PlanProgress::add_sent(std::int64_t count) {
+  sent_ += count;
+  skip_empty();
+}
+
+void PlanProgress::add_received(std::int64_t count) {
+  received_ += count;
+  skip_empty();
 }
 
 }  // namespace dtool::trainer

@@ -9,8 +9,8 @@
 #include <set>
 #include <vector>
 
+#include "trainer/comm/exchange_plan.h"
 #include "trainer/comm/peer_link.h"
-#include "trainer/comm/plan_progress.h"
 #include "trainer/ranks/rendezvous.h"
 
 namespace dtool::trainer {

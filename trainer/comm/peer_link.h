@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "trainer/comm/combine.h"
+#include "trainer/comm/exchange_plan.h"
 #include "trainer/ranks/shared_memory.h"
 
 namespace dtool::trainer {

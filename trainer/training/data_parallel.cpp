@@ -11,7 +11,7 @@
 #include <typeinfo>
 #include <utility>
 
-#include "trainer/comm/combine.h"
+#include "trainer/comm/exchange_plan.h"
 #include "trainer/comm/gradient_sum.h"
 
 namespace dtool::trainer {
