@@ -26,13 +26,12 @@ if(DTOOL_TRAINER)
     trainer/data/data_files.cpp
     trainer/data/data_offer.cpp
     trainer/data/data_settings.cpp
-    trainer/data/digits.cpp
     trainer/data/download.cpp
+    trainer/data/drawn_data.cpp
     trainer/data/file_settings.cpp
     trainer/data/folder_lock.cpp
     trainer/data/gather_bytes.cpp
     trainer/data/idx.cpp
-    trainer/data/random_values.cpp
     trainer/data/sampler.cpp
     trainer/data/shared_values.cpp
     trainer/launch/front_door.cpp

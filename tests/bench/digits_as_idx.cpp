@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "trainer/data/digits.h"
+#include "trainer/data/drawn_data.h"
 
 namespace {
 

@@ -15,9 +15,8 @@
 
 #include "tests/trainer/own_folder.h"
 #include "tests/trainer/ranks.h"
-#include "trainer/data/digits.h"
+#include "trainer/data/drawn_data.h"
 #include "trainer/data/provide_data.h"
-#include "trainer/data/random_values.h"
 #include "trainer/settings/usage_error.h"
 
 using namespace dtool::trainer;

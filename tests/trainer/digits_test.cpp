@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "trainer/data/digits.h"
+#include "trainer/data/drawn_data.h"
 
 #include <gtest/gtest.h>
 

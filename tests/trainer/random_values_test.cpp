@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "trainer/data/random_values.h"
+#include "trainer/data/drawn_data.h"
 
 #include <gtest/gtest.h>
 

@@ -11,10 +11,9 @@
 #include <utility>
 
 #include "trainer/data/csv.h"
-#include "trainer/data/digits.h"
+#include "trainer/data/drawn_data.h"
 #include "trainer/data/gather_bytes.h"
 #include "trainer/data/idx.h"
-#include "trainer/data/random_values.h"
 
 namespace dtool::trainer {
 

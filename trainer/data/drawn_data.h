@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A regression data set of random numbers: no download, the same on every machine.
+// Data sets that the program draws itself, so that a network can be trained without any download:
+// the ten digits as strokes, each bent, turned, shifted and blurred at random, and random numbers.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +8,16 @@
 #include <vector>
 
 #include "trainer/data/data_settings.h"
+#include "trainer/data/idx.h"
 
 namespace dtool::trainer {
 
-/// Samples of floats, each with one value to predict.
+/// `count` images of 28 x 28 pixels with labels 0 to 9. The same `seed` gives the same images on
+/// every machine. Image i depends only on (seed, i). The images' memory comes from `memory`.
+LabelledImages draw_digits(std::int64_t count, std::uint64_t seed,
+                           std::pmr::memory_resource* memory = std::pmr::get_default_resource());
+
+/// Samples of floats for a regression, the same on every machine, each with one value to predict.
 struct LabelledValues {
   std::pmr::vector<float> inputs;   ///< [count, features], evenly from 0 to 1
   std::pmr::vector<float> targets;  ///< [count]

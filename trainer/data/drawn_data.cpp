@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Each digit consists of a few polylines in a box from (-1,-1) to (1,1), y downwards. A pixel's
 // grey value depends on its distance to the nearest stroke.
-#include "trainer/data/digits.h"
+#include "trainer/data/drawn_data.h"
 
 #include <algorithm>
 #include <array>
@@ -140,6 +140,33 @@ LabelledImages draw_digits(std::int64_t count, std::uint64_t seed,
     draw(digit, random, &drawn.images[static_cast<std::size_t>(i * drawn.pixels)]);
   }
   return drawn;
+}
+
+/// Each set comes from one stream of random numbers, row by row.
+LabelledValues draw_values(std::int64_t count, std::int64_t features, RandomTargets targets,
+                           std::uint64_t seed, std::uint64_t rule_seed,
+                           std::pmr::memory_resource* memory) {
+  Random rule(rule_seed + 0x72756c65);  // another stream than the samples'
+  std::vector<double> weights(static_cast<std::size_t>(features));
+  for (double& each : weights) each = rule.between(-1, 1);
+  const double constant = rule.between(-1, 1);
+
+  Random random(seed);
+  LabelledValues values{std::pmr::vector<float>(memory), std::pmr::vector<float>(memory)};
+  values.inputs.reserve(static_cast<std::size_t>(count * features));
+  values.targets.reserve(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < count; ++i) {
+    double sum = constant;
+    for (const double weight : weights) {
+      const double input = random.between(0, 1);
+      values.inputs.push_back(static_cast<float>(input));
+      sum += weight * input;
+    }
+    const double target =
+        targets == RandomTargets::linear ? sum + random.between(-0.1, 0.1) : random.between(0, 1);
+    values.targets.push_back(static_cast<float>(target));
+  }
+  return values;
 }
 
 }  // namespace dtool::trainer
