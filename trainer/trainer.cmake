@@ -30,7 +30,6 @@ if(DTOOL_TRAINER)
     trainer/data/drawn_data.cpp
     trainer/data/file_settings.cpp
     trainer/data/folder_lock.cpp
-    trainer/data/gather_bytes.cpp
     trainer/data/idx.cpp
     trainer/data/sampler.cpp
     trainer/data/shared_values.cpp
@@ -99,7 +98,7 @@ if(DTOOL_TRAINER)
   # The sums of an all-reduce.
   set_source_files_properties(trainer/comm/exchange_plan.cpp PROPERTIES COMPILE_OPTIONS "-O3")
   # Adam's loop: no errno from sqrt, so that it is vectorised; nothing fused, so that every processor rounds alike.
-  set_source_files_properties(trainer/data/gather_bytes.cpp trainer/training/update_on_cpu.cpp PROPERTIES COMPILE_OPTIONS "-O3;-fno-math-errno;-ffp-contract=off")
+  set_source_files_properties(trainer/data/sampler.cpp trainer/training/update_on_cpu.cpp PROPERTIES COMPILE_OPTIONS "-O3;-fno-math-errno;-ffp-contract=off")
 
   # The folders that the table of workloads names bring their sources themselves.
   file(STRINGS trainer/settings/workloads.def DTOOL_WORKLOADS REGEX "^DTOOL_WORKLOAD")

@@ -11,7 +11,7 @@
 
 #include "tests/trainer/ranks.h"
 #include "trainer/data/data_set.h"
-#include "trainer/data/gather_bytes.h"
+#include "trainer/data/sampler.h"
 #include "trainer/model/loss.h"
 #include "trainer/settings/usage_error.h"
 #include "trainer/training/data_parallel.h"

@@ -12,8 +12,8 @@
 
 #include "trainer/data/csv.h"
 #include "trainer/data/drawn_data.h"
-#include "trainer/data/gather_bytes.h"
 #include "trainer/data/idx.h"
+#include "trainer/data/sampler.h"
 
 namespace dtool::trainer {
 

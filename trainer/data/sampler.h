@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Which samples a rank gets, and in which order.
+// Which samples a rank gets, in which order, and the copy of their bytes. Without LibTorch.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace dtool::trainer {
@@ -41,5 +42,10 @@ std::vector<std::int64_t> training_order(std::int64_t samples, int rank, int wor
 
 /// This rank's part of an evaluation; together the ranks cover each sample exactly once.
 Range evaluation_range(std::int64_t samples, int rank, int world_size);
+
+/// The inner loop of loading images: writes row `samples[i]` of `rows` ([any, width] bytes) to row
+/// i of `out` ([samples, width]), each value divided by 255 as torchvision's ToTensor does.
+void gather_bytes(const std::uint8_t* rows, std::int64_t width,
+                  std::span<const std::int64_t> samples, float* out);
 
 }  // namespace dtool::trainer

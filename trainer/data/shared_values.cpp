@@ -14,7 +14,7 @@ namespace dtool::trainer {
 namespace {
 
 constexpr std::size_t kBefore = 64;
-constexpr std::size_t kMost = std::numeric_limits<std::int64_t>::max() - kBefore;
+constexpr std::size_t kMostPiece = std::numeric_limits<std::int64_t>::max() - kBefore;
 
 std::byte* values_in(const SharedMemory& memory) {
   return memory.data() + kBefore;
@@ -23,7 +23,7 @@ std::byte* values_in(const SharedMemory& memory) {
 }  // namespace
 
 void* SharedValues::do_allocate(std::size_t bytes, std::size_t alignment) {
-  if (bytes > kMost || alignment > kBefore) throw std::bad_alloc();
+  if (bytes > kMostPiece || alignment > kBefore) throw std::bad_alloc();
   Piece& piece = pieces_.emplace_back(Piece{SharedMemory(kBefore + bytes), random_nonce()});
   std::memcpy(piece.memory.data(), piece.nonce.data(), piece.nonce.size());
   return values_in(piece.memory);
@@ -50,7 +50,7 @@ void SharedValues::forget_names() {
 }
 
 std::optional<OpenedValues> OpenedValues::open(const SharedPlace& place) {
-  if (place.nonce.empty() || place.nonce.size() > kBefore || place.size > kMost)
+  if (place.nonce.empty() || place.nonce.size() > kBefore || place.size > kMostPiece)
     return std::nullopt;
   auto memory = SharedMemory::open_frozen(place.name, kBefore + place.size);
   if (!memory) return std::nullopt;
