@@ -57,8 +57,7 @@ if(DTOOL_TRAINER)
     trainer/settings/train_settings.cpp
     trainer/training/checkpoint_folder.cpp
     trainer/training/checkpoint_writer.cpp
-    trainer/training/safetensors.cpp
-    trainer/training/update_on_cpu.cpp)
+    trainer/training/safetensors.cpp)
   target_include_directories(dtool_trainer PRIVATE ${PROJECT_BINARY_DIR}/generated)
   target_link_libraries(dtool_trainer PUBLIC dtool_warnings dtool_killfiles fmt::fmt PRIVATE Boost::headers nlohmann_json::nlohmann_json ZLIB::ZLIB
     CURL::libcurl OpenSSL::Crypto)
@@ -87,7 +86,6 @@ if(DTOOL_TRAINER)
     trainer/training/checkpoint_keeper.cpp
     trainer/training/checkpoint_reader.cpp
     trainer/training/data_parallel.cpp
-    trainer/training/fused_update.cpp
     trainer/training/graphed_step.cpp
     trainer/training/optimizer.cpp
     trainer/training/precision.cpp
@@ -98,7 +96,7 @@ if(DTOOL_TRAINER)
   # The sums of an all-reduce.
   set_source_files_properties(trainer/comm/exchange_plan.cpp PROPERTIES COMPILE_OPTIONS "-O3")
   # Adam's loop: no errno from sqrt, so that it is vectorised; nothing fused, so that every processor rounds alike.
-  set_source_files_properties(trainer/data/sampler.cpp trainer/training/update_on_cpu.cpp PROPERTIES COMPILE_OPTIONS "-O3;-fno-math-errno;-ffp-contract=off")
+  set_source_files_properties(trainer/data/sampler.cpp trainer/training/optimizer.cpp PROPERTIES COMPILE_OPTIONS "-O3;-fno-math-errno;-ffp-contract=off")
 
   # The folders that the table of workloads names bring their sources themselves.
   file(STRINGS trainer/settings/workloads.def DTOOL_WORKLOADS REGEX "^DTOOL_WORKLOAD")

@@ -10,10 +10,48 @@
 #include <vector>
 
 #include "trainer/settings/experiment.h"
-#include "trainer/training/fused_update.h"
-#include "trainer/training/update_on_cpu.h"
 
 namespace dtool::trainer {
+
+/// Numbers of a step. Adam: theta -= rate * m / (sqrt(v) * root_correction + epsilon). These are
+/// doubles also where the parameters are floats: `1 - beta2` of two floats is wrong in its fifth
+/// digit.
+struct StepFactors {
+  double clip;    ///< multiplies every gradient
+  double decay;   ///< adds this share of the parameter to its gradient
+  double shrink;  ///< multiplies every parameter first (AdamW)
+  double beta1;   ///< Adam's beta1, or SGD's momentum
+  double beta2;
+  double epsilon;
+  double rate;             ///< learning rate / (1 - beta1^t), or SGD's learning rate
+  double root_correction;  ///< 1 / sqrt(1 - beta2^t)
+};
+
+/// PyTorch's fused Adam, AdamW and SGD: a step on a GPU is one launch for all parameters. It reads
+/// the learning rate and the step number from the GPU's memory, so that a recorded step can be
+/// replayed.
+class FusedUpdate {
+ public:
+  /// Whether this LibTorch can update `parameters` this way: from 2.4 on, for floats on a GPU. (It
+  /// also could on CPUs, but optimizer.cpp is faster there and rounds alike on all of them.)
+  static bool serves(const std::vector<at::Tensor>& parameters);
+
+  explicit FusedUpdate(at::Device device);
+
+  /// For the next `apply`, which must follow; `steps` counts from 1.
+  void prepare(double learning_rate, std::int64_t steps);
+
+  /// Takes the step along the parameters' gradients; `first` and `second` are Optimizer::State's.
+  /// It depends on no changing number in the CPU's memory.
+  void apply(const OptimizerSettings& settings, const std::vector<at::Tensor>& parameters,
+             const std::vector<at::Tensor>& first, const std::vector<at::Tensor>& second);
+
+ private:
+  at::Tensor learning_rate_;
+  at::Tensor steps_;
+  double told_rate_ = 0;          ///< the rate that the GPU has, so that it need not be told again
+  std::int64_t steps_there_ = 0;  ///< each `apply` counts one on
+};
 
 /// Whether a replayed recording of a step uses the numbers of the current step, or for ever those
 /// of the step that was recorded.
