@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Both loops against the plain sum, for widths that fill registers and that do not.
-#include "trainer/reinforcement/sum_rows.h"
+#include "trainer/reinforcement/view_embedding.h"
 
 #include <gtest/gtest.h>
 

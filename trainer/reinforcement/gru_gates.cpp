@@ -4,8 +4,6 @@
 
 #include <cmath>
 
-#include "trainer/reinforcement/wide.h"
-
 namespace dtool::trainer {
 
 DTOOL_WIDEST

@@ -5,6 +5,15 @@
 
 #include <cstdint>
 
+/// Makes the compiler build a function once for each generation of x86-64 processors. At its start
+/// the program chooses the newest version that the processor supports.
+// Sanitizers' start-up code is incompatible with this choice.
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define DTOOL_WIDEST __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define DTOOL_WIDEST
+#endif
+
 namespace dtool::trainer {
 
 /// Arrays of one step are [rows, width] in row-major order; `gates` is [rows, 3 width] with r, z

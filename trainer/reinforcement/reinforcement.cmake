@@ -6,8 +6,7 @@ target_sources(dtool_trainer PRIVATE
   trainer/reinforcement/gru_gates.cpp
   trainer/reinforcement/mini_batches.cpp
   trainer/reinforcement/pipeline.cpp
-  trainer/reinforcement/ppo_settings.cpp
-  trainer/reinforcement/sum_rows.cpp)
+  trainer/reinforcement/ppo_settings.cpp)
 target_sources(dtool_trainer_torch PRIVATE
   trainer/reinforcement/actor_critic.cpp
   trainer/reinforcement/ddppo.cpp
@@ -22,5 +21,5 @@ target_sources(dtool_trainer_torch PRIVATE
   trainer/reinforcement/view_embedding.cpp)
 
 # Those of a policy. -ffast-math has exp and tanh taken for whole registers.
-set_source_files_properties(trainer/reinforcement/sum_rows.cpp PROPERTIES COMPILE_OPTIONS "-O3")
+set_source_files_properties(trainer/reinforcement/view_embedding.cpp PROPERTIES COMPILE_OPTIONS "-O3")
 set_source_files_properties(trainer/reinforcement/gru_gates.cpp PROPERTIES COMPILE_OPTIONS "-O3;-ffast-math")
