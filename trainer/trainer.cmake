@@ -75,7 +75,6 @@ if(DTOOL_TRAINER)
     trainer/comm/links.cpp
     trainer/data/data_set.cpp
     trainer/data/provide_data.cpp
-    trainer/model/loss.cpp
     trainer/model/model.cpp
     trainer/model/network.cpp
     trainer/model/script_model.cpp

@@ -12,8 +12,8 @@
 #include "tests/trainer/ranks.h"
 #include "trainer/data/data_set.h"
 #include "trainer/data/sampler.h"
-#include "trainer/model/loss.h"
 #include "trainer/settings/usage_error.h"
+#include "trainer/supervised/objective.h"
 #include "trainer/training/data_parallel.h"
 
 using namespace dtool::trainer;

@@ -15,7 +15,7 @@
 #include "trainer/objectnav/samplers.h"
 #include "trainer/reinforcement/actor_critic.h"
 #include "trainer/reinforcement/ppo_loss.h"
-#include "trainer/supervised/device_step.h"
+#include "trainer/supervised/objective.h"
 #include "trainer/training/graphed_step.h"
 
 using namespace dtool::trainer;

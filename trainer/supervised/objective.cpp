@@ -5,11 +5,11 @@
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "trainer/model/loss.h"
 #include "trainer/settings/usage_error.h"
 #include "trainer/training/precision.h"
 
@@ -80,6 +80,26 @@ namespace {
 /// So many losses wait on a GPU at most, however seldom a line is logged.
 constexpr std::size_t kMostPending = 4096;
 
+void check_classes(const at::Tensor& outputs, const at::Tensor& targets) {
+  if (targets.scalar_type() != at::kLong) {
+    throw UsageError("loss cross_entropy needs classes, but the data's targets are numbers");
+  }
+  if (outputs.dim() != 2 || outputs.size(0) != targets.size(0)) {
+    throw UsageError(
+        fmt::format("loss cross_entropy needs outputs of shape [{}, classes], not [{}]",
+                    targets.size(0), fmt::join(outputs.sizes(), ", ")));
+  }
+}
+
+at::Tensor shaped_as(const at::Tensor& outputs, const at::Tensor& targets) {
+  if (outputs.numel() != targets.numel()) {
+    throw UsageError(fmt::format("the model's outputs have shape [{}], the targets [{}]",
+                                 fmt::join(outputs.sizes(), ", "),
+                                 fmt::join(targets.sizes(), ", ")));
+  }
+  return outputs.reshape(targets.sizes());
+}
+
 }  // namespace
 
 void LossWindow::add(const at::Tensor& mean_loss, std::int64_t samples, std::int64_t step) {
@@ -132,6 +152,73 @@ std::string where_the_loss_was_lost(const Group& group, std::int64_t epoch, cons
   return fmt::format(
       "the loss is no longer a number at epoch {}, step {:.0f}, on rank {} (machine {}, {})", epoch,
       *first, member.rank, member.machine, member.host);
+}
+
+/// Shapes are compared first: PyTorch's mse_loss would broadcast [batch] against [batch, 1] and
+/// average over all pairs.
+at::Tensor mean_loss(Loss loss, const at::Tensor& outputs, const at::Tensor& targets) {
+  if (loss == Loss::cross_entropy) {
+    check_classes(outputs, targets);
+    return at::cross_entropy_loss(outputs, targets);
+  }
+  if (!targets.is_floating_point()) {
+    throw UsageError("this loss compares numbers, but the data's targets are classes",
+                     "use model.loss = \"cross_entropy\", or model.target = \"inputs\"");
+  }
+  const at::Tensor shaped = shaped_as(outputs, targets);
+  switch (loss) {
+    case Loss::l1:
+      return at::l1_loss(shaped, targets);
+    case Loss::huber:
+      return at::huber_loss(shaped, targets);
+    case Loss::bce:
+      return at::binary_cross_entropy_with_logits(shaped, targets);
+    default:
+      return at::mse_loss(shaped, targets);
+  }
+}
+
+std::int64_t samples_of(const std::vector<DrawnBatch>& batches) {
+  std::int64_t samples = 0;
+  for (const DrawnBatch& each : batches) samples += each.size();
+  return samples;
+}
+
+std::vector<at::Tensor> tensors_of(const std::vector<DrawnBatch>& batches) {
+  std::vector<at::Tensor> tensors;
+  for (const DrawnBatch& each : batches) {
+    tensors.insert(tensors.end(), each.tensors.begin(), each.tensors.end());
+  }
+  return tensors;
+}
+
+std::vector<DrawnBatch> drawn_in(const std::vector<at::Tensor>& tensors, std::size_t count) {
+  const auto each = static_cast<std::ptrdiff_t>(tensors.size() / count);
+  std::vector<DrawnBatch> batches;
+  for (auto next = tensors.begin(); next != tensors.end(); next += each) {
+    batches.push_back({{next, next + each}});
+  }
+  return batches;
+}
+
+/// Only the last batch's gradients are exchanged: by then the others' are in the sum.
+void step_on_device(const std::vector<DrawnBatch>& batches, Objective& objective,
+                    DataParallel& parallel, Optimizer& optimizer, const at::Tensor& loss) {
+  const auto samples = static_cast<double>(samples_of(batches));
+  parallel.begin_step();
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    const at::Tensor mean = objective.loss(batches[i].from(objective.data().train));
+    const double share = static_cast<double>(batches[i].size()) / samples;
+    const at::Tensor part = share == 1 ? mean : mean * share;
+    const bool is_last = i + 1 == batches.size();
+    parallel.backward(part, is_last ? AcrossRanks::yes : AcrossRanks::no);
+    if (i == 0) {
+      loss.copy_(part.detach());
+    } else {
+      loss.add_(part.detach());
+    }
+  }
+  optimizer.apply();
 }
 
 }  // namespace dtool::trainer

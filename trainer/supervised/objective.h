@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A model with its data and its loss: everything that the training loop trains.
+// A model with its data and its loss: everything that the training loop trains, and a step of it.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -17,6 +17,8 @@
 #include "trainer/settings/model_settings.h"
 #include "trainer/settings/train_settings.h"
 #include "trainer/training/checkpoint_keeper.h"
+#include "trainer/training/data_parallel.h"
+#include "trainer/training/optimizer.h"
 
 namespace dtool::trainer {
 
@@ -25,6 +27,11 @@ struct ScoreName {
   std::string name;  ///< such as `test_accuracy`
   Better better{};
 };
+
+/// The mean loss over a batch, a scalar; PyTorch's functions of the same names. cross_entropy takes
+/// [batch, classes] and int64 [batch]; the others take outputs and targets with equally many
+/// values; bce takes outputs before the sigmoid. Throws UsageError if the shapes do not fit.
+at::Tensor mean_loss(Loss loss, const at::Tensor& outputs, const at::Tensor& targets);
 
 class Objective {
  public:
@@ -102,5 +109,20 @@ class LossWindow {
 /// rank that was first. Call it if `sums` are not finite. A collective operation with the same
 /// result on all ranks.
 std::string where_the_loss_was_lost(const Group& group, std::int64_t epoch, const LossSums& sums);
+
+// A step's work on the device: what a CUDA graph records. supervised.cpp runs it.
+
+std::int64_t samples_of(const std::vector<DrawnBatch>& batches);
+
+/// Their tensors one after the other, and back for `count` batches.
+std::vector<at::Tensor> tensors_of(const std::vector<DrawnBatch>& batches);
+std::vector<DrawnBatch> drawn_in(const std::vector<at::Tensor>& tensors, std::size_t count);
+
+/// One step with the mean loss of `batches`, from the objective's training set, in which each
+/// counts by its samples; `loss`, a scalar on the device, gets that mean. It must neither wait for
+/// the device nor depend on a changing number in the CPU's memory. `Optimizer::prepare` comes
+/// before.
+void step_on_device(const std::vector<DrawnBatch>& batches, Objective& objective,
+                    DataParallel& parallel, Optimizer& optimizer, const at::Tensor& loss);
 
 }  // namespace dtool::trainer

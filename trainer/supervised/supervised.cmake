@@ -4,7 +4,5 @@ target_sources(dtool_trainer PRIVATE
   trainer/supervised/stage_plan.cpp
   trainer/supervised/supervised_settings.cpp)
 target_sources(dtool_trainer_torch PRIVATE
-  trainer/supervised/device_step.cpp
   trainer/supervised/objective.cpp
-  trainer/supervised/probe.cpp
   trainer/supervised/supervised.cpp)

@@ -11,6 +11,7 @@
 #include <functional>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "trainer/data/data_set.h"
 #include "trainer/data/provide_data.h"
@@ -18,9 +19,7 @@
 #include "trainer/launch/launch.h"
 #include "trainer/report/written_file.h"
 #include "trainer/settings/usage_error.h"
-#include "trainer/supervised/device_step.h"
 #include "trainer/supervised/objective.h"
-#include "trainer/supervised/probe.h"
 #include "trainer/supervised/stage_plan.h"
 #include "trainer/supervised/supervised_settings.h"
 #include "trainer/training/data_parallel.h"
@@ -52,6 +51,44 @@ CudaGraphSetting graph_of(const SupervisedSettings& settings) {
     graph.wanted = CudaGraph::off;
   }
   return graph;
+}
+
+// A forward pass before the first step, from which training learns the shapes and parameters.
+
+/// The loss of two training samples, with what autograd needs for a backward pass. A batch norm
+/// needs more than one sample for a variance.
+at::Tensor probe_loss(Objective& objective) {
+  objective.model().set_mode(Mode::training);
+  const DataSet& train = objective.data().train;
+  return objective.loss(gather(train, Range{0, std::min<std::int64_t>(2, train.size())}));
+}
+
+/// Runs `action`, then restores the model's buffers: a probe must not change a batch norm's
+/// averages.
+void keeping_buffers(const Model& model, const std::function<void()>& action) {
+  const auto buffers = model.buffers();
+  std::vector<at::Tensor> former;
+  for (const auto& each : buffers) former.push_back(each.tensor.clone());
+  action();
+  const c10::NoGradGuard no_gradients;
+  for (std::size_t i = 0; i < buffers.size(); ++i) buffers[i].tensor.copy_(former[i]);
+}
+
+/// The parameters that the loss depends on. Rank 0 notes the others, which never change because
+/// they have no gradient. Throws UsageError if there are none.
+std::vector<at::Tensor> trained_parameters(Objective& objective, const Group& group) {
+  keeping_buffers(objective.model(), [&] { probe_loss(objective).backward(); });
+  std::vector<at::Tensor> trained;
+  for (const auto& [name, tensor] : objective.model().parameters()) {
+    if (tensor.grad().defined()) {
+      trained.push_back(tensor);
+    } else if (group.rank == 0) {
+      fmt::print("note: the loss does not depend on {}, which stays as it is\n", name);
+    }
+    tensor.mutable_grad().reset();
+  }
+  if (trained.empty()) throw UsageError("the loss does not depend on any parameter");
+  return trained;
 }
 
 /// One run of samples that a model learns from, epoch by epoch.
