@@ -77,7 +77,6 @@ if(DTOOL_TRAINER)
     trainer/data/provide_data.cpp
     trainer/model/model.cpp
     trainer/model/network.cpp
-    trainer/model/script_model.cpp
     trainer/ranks/process_group.cpp
     trainer/ranks/rendezvous.cpp
     trainer/ranks/request_exchange.cpp

@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: MIT
-// Chooses between the two kinds of models.
+// Chooses between the two kinds of models. The only file that includes TorchScript's headers, which
+// take seconds to compile.
 #include "trainer/model/model.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <torch/script.h>
+
+#include <filesystem>
+#include <memory>
+#include <sstream>
 
 #include "trainer/model/network.h"
-#include "trainer/model/script_model.h"
+#include "trainer/settings/usage_error.h"
 
 namespace dtool::trainer {
 
@@ -23,6 +30,79 @@ void tell_batch_norm_of_each_rank(const Model& module) {
     return;
   }
 }
+
+constexpr const char* kHowToExport = "export it with torch.jit.script(model).save(\"model.pt\")";
+
+torch::jit::Module load(const std::string& file, at::Device device) {
+  if (!std::filesystem::is_regular_file(file)) {
+    throw UsageError(fmt::format("model.file: no file at {}", file), kHowToExport);
+  }
+  try {
+    return torch::jit::load(file, device);
+  } catch (const std::exception& problem) {
+    throw UsageError(
+        fmt::format("model.file: {} is no TorchScript module: {}", file, first_line(problem)),
+        kHowToExport);
+  }
+}
+
+/// A module that the user exported from Python with torch.jit.script(model).save(file). Trained
+/// unchanged: with its own layers, modes and buffers.
+class ScriptModel : public Model {
+ public:
+  /// Throws UsageError if the file is missing or is not such a module, or if the input shape and
+  /// the data's samples have different numbers of values.
+  ScriptModel(const ModelSettings& settings, const DataSets& data, at::Device device)
+      : module_(load(settings.file, device)) {
+    const Shape& shape = settings.input_shape.empty() ? data.shape : settings.input_shape;
+    if (count_values(shape) != count_values(data.shape)) {
+      throw UsageError(fmt::format("model.input_shape [{}] holds {} values, a sample has {}",
+                                   fmt::join(shape, ", "), count_values(shape),
+                                   count_values(data.shape)));
+    }
+    shape_.insert(shape_.end(), shape.begin(), shape.end());
+    if (parameters().empty()) {
+      throw UsageError(fmt::format("model.file: {} has no parameters to train", settings.file));
+    }
+  }
+
+  at::Tensor forward(const at::Tensor& inputs) override {
+    const auto output = module_.forward({inputs.view(shape_)});
+    if (!output.isTensor()) {
+      throw UsageError(
+          fmt::format("the model's forward returns {}, not a tensor", output.type()->repr_str()));
+    }
+    return output.toTensor();
+  }
+
+  void set_mode(Mode mode) override { module_.train(mode == Mode::training); }
+
+  std::vector<NamedTensor> parameters() const override {
+    std::vector<NamedTensor> named;
+    for (const auto& each : module_.named_parameters()) {
+      if (each.value.requires_grad()) named.push_back({each.name, each.value});
+    }
+    return named;
+  }
+
+  std::vector<NamedTensor> buffers() const override {
+    std::vector<NamedTensor> named;
+    for (const auto& each : module_.named_buffers()) named.push_back({each.name, each.value});
+    return named;
+  }
+
+  RandomNumbers random_numbers() const override { return RandomNumbers::drawn; }  // it may
+
+  std::optional<std::string> exported() const override {
+    std::ostringstream bytes;
+    module_.save(bytes);
+    return std::move(bytes).str();
+  }
+
+ private:
+  torch::jit::Module module_;
+  Shape shape_{-1};  ///< [-1, one sample's dimensions]
+};
 
 }  // namespace
 
