@@ -8,7 +8,7 @@
 #include <set>
 #include <vector>
 
-#include "trainer/objectnav/paths.h"
+#include "trainer/objectnav/view.h"
 
 using namespace dtool::trainer;
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "trainer/objectnav/house.h"
-#include "trainer/objectnav/paths.h"
+#include "trainer/objectnav/view.h"
 
 namespace dtool::trainer {
 

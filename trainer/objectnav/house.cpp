@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "trainer/data/sampler.h"
-#include "trainer/objectnav/paths.h"
+#include "trainer/objectnav/view.h"
 
 namespace dtool::trainer {
 

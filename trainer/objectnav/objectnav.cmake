@@ -5,7 +5,6 @@ target_sources(dtool_trainer PRIVATE
   trainer/objectnav/episode.cpp
   trainer/objectnav/house.cpp
   trainer/objectnav/objectnav_settings.cpp
-  trainer/objectnav/paths.cpp
   trainer/objectnav/samplers.cpp
   trainer/objectnav/show_rollout.cpp
   trainer/objectnav/svg_picture.cpp
