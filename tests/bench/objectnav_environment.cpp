@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "trainer/data/sampler.h"
+#include "trainer/objectnav/episode.h"
 #include "trainer/objectnav/observation.h"
 #include "trainer/objectnav/samplers.h"
-#include "trainer/objectnav/trace.h"
 #include "trainer/objectnav/view.h"
 
 namespace {

@@ -10,7 +10,6 @@
 
 #include "tests/trainer/drawn_house.h"
 #include "trainer/data/sampler.h"
-#include "trainer/objectnav/trace.h"
 #include "trainer/objectnav/view.h"
 
 using namespace dtool::trainer;

@@ -8,7 +8,6 @@ target_sources(dtool_trainer PRIVATE
   trainer/objectnav/samplers.cpp
   trainer/objectnav/show_rollout.cpp
   trainer/objectnav/svg_picture.cpp
-  trainer/objectnav/trace.cpp
   trainer/objectnav/view.cpp)
 target_sources(dtool_trainer_torch PRIVATE
   trainer/objectnav/objectnav_runner.cpp)

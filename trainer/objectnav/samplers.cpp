@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "trainer/objectnav/episode.h"
-#include "trainer/objectnav/trace.h"
 
 namespace dtool::trainer {
 

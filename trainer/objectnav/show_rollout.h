@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "trainer/objectnav/trace.h"
+#include "trainer/objectnav/episode.h"
 #include "trainer/settings/rollout_options.h"
 
 namespace dtool::trainer {

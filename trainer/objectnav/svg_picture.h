@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "trainer/objectnav/trace.h"
+#include "trainer/objectnav/episode.h"
 
 namespace dtool::trainer {
 
