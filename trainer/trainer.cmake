@@ -28,7 +28,6 @@ if(DTOOL_TRAINER)
     trainer/data/data_settings.cpp
     trainer/data/download.cpp
     trainer/data/drawn_data.cpp
-    trainer/data/file_settings.cpp
     trainer/data/folder_lock.cpp
     trainer/data/idx.cpp
     trainer/data/sampler.cpp

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The keys of files in [data], and the examples of their page.
-#include "trainer/data/file_settings.h"
+#include "trainer/data/data_settings.h"
 
 #include <gtest/gtest.h>
 

@@ -13,7 +13,7 @@
 #include <functional>
 
 #include "tests/trainer/own_folder.h"
-#include "trainer/data/file_settings.h"
+#include "trainer/data/data_settings.h"
 #include "trainer/settings/usage_error.h"
 
 using namespace dtool::trainer;

@@ -3,13 +3,38 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
+#include <string>
+#include <vector>
 
-#include "trainer/data/file_settings.h"
+#include "trainer/data/csv_data.h"
+#include "trainer/data/data_files.h"
 #include "trainer/settings/model_settings.h"
 #include "trainer/settings/toml_reader.h"
 
 namespace dtool::trainer {
+
+/// The keys about files: which files, where they are, where they come from, and how a CSV file is
+/// read.
+struct FileSettings {
+  std::vector<DataFile> files;  ///< empty: the data is drawn. idx and mnist: as `mnist_files()`;
+                                ///< csv: for training, and perhaps for the test
+  DataPlace place;
+  CsvSettings csv;
+  TargetKind targets{};  ///< the kind of the targets, for csv
+  /// The paths of `files`, set after they have been provided.
+  std::vector<std::filesystem::path> paths;
+};
+
+// Facts about MNIST: http://yann.lecun.com/exdb/mnist/.
+
+/// MNIST's four files with their names on mirrors: training images and labels, test images and
+/// labels.
+std::vector<DataFile> mnist_files();
+
+/// URLs of folders that hold them.
+std::vector<std::string> mnist_mirrors();
 
 enum class DataSource { mnist, idx, csv, digits, random };
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "trainer/data/data_set.h"
-#include "trainer/data/file_settings.h"
+#include "trainer/data/data_settings.h"
 #include "trainer/ranks/rendezvous.h"
 
 namespace dtool::trainer {
