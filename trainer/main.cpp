@@ -26,7 +26,6 @@
 #include "trainer/launch/workers.h"
 #include "trainer/settings/command_line.h"
 #include "trainer/settings/experiment.h"
-#include "trainer/settings/rollout_options.h"
 #include "trainer/settings/usage_error.h"
 
 namespace {

@@ -50,7 +50,6 @@ if(DTOOL_TRAINER)
     trainer/settings/endpoint.cpp
     trainer/settings/experiment.cpp
     trainer/settings/model_settings.cpp
-    trainer/settings/rollout_options.cpp
     trainer/settings/schedule_settings.cpp
     trainer/settings/toml_reader.cpp
     trainer/settings/train_settings.cpp

@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "trainer/reinforcement/ppo_settings.h"
+#include "trainer/settings/command_line.h"
 #include "trainer/settings/experiment.h"
-#include "trainer/settings/rollout_options.h"
 
 namespace dtool::trainer {
 

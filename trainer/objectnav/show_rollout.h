@@ -8,7 +8,7 @@
 #include <string>
 
 #include "trainer/objectnav/episode.h"
-#include "trainer/settings/rollout_options.h"
+#include "trainer/settings/command_line.h"
 
 namespace dtool::trainer {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "trainer/settings/rollout_options.h"
+#include "trainer/settings/command_line.h"
 
 namespace dtool::trainer {
 

@@ -50,6 +50,26 @@ std::uint64_t seed_of(std::string_view text) {
   return number_of<std::uint64_t>("seed", text, 0, std::numeric_limits<std::uint64_t>::max());
 }
 
+PolicyKind parse_policy(std::string_view text) {
+  if (text == "shortest") return PolicyKind::shortest;
+  if (text == "random") return PolicyKind::random;
+  if (text == "checkpoint") return PolicyKind::checkpoint;
+  throw UsageError(fmt::format("--policy: there is no '{}'", text),
+                   "there are shortest, random and checkpoint");
+}
+
+EpisodeSet parse_episode_set(std::string_view text) {
+  if (text == "training") return EpisodeSet::training;
+  if (text == "validation") return EpisodeSet::validation;
+  throw UsageError(fmt::format("--set: '{}' is neither training nor validation", text));
+}
+
+PictureFormat parse_picture_format(std::string_view text) {
+  if (text == "text") return PictureFormat::text;
+  if (text == "svg") return PictureFormat::svg;
+  throw UsageError(fmt::format("--format: '{}' is neither text nor svg", text));
+}
+
 const Flag kFlags[] = {
     {"machine_id", "I", "this machine's number, from 0 (default 0)",
      [](CommandLine& o, const char* v) {
@@ -270,6 +290,25 @@ std::string experiment_of(const std::vector<std::string>& rest, const CommandLin
   return rest[0];
 }
 
+/// Fills values that depend on several flags. Throws UsageError if flags do not go together.
+void complete(RolloutOptions& options, std::optional<std::string>& checkpoint) {
+  if (!options.policy) {
+    options.policy = checkpoint ? PolicyKind::checkpoint : PolicyKind::shortest;
+  }
+  if (checkpoint && *options.policy != PolicyKind::checkpoint) {
+    throw UsageError("--checkpoint is for the policy of a network",
+                     "drop it, or give --policy checkpoint");
+  }
+  if (*options.policy == PolicyKind::checkpoint && !checkpoint) checkpoint = "latest";
+  const bool is_svg_file = options.output && options.output->extension() == ".svg";
+  if (!options.format) options.format = is_svg_file ? PictureFormat::svg : PictureFormat::text;
+  if (options.shown == RolloutOptions::Shown::at_the_end) return;
+  if (options.output || *options.format == PictureFormat::svg) {
+    throw UsageError("--watch shows an episode in the terminal, not in a file or as svg",
+                     "drop --watch, or drop --output and --format");
+  }
+}
+
 CommandLine parse_rollout(int argc, char** argv) {
   CommandLine options;
   options.action = Action::rollout;
@@ -278,9 +317,6 @@ CommandLine parse_rollout(int argc, char** argv) {
   if (options.action != Action::rollout) return options;
   options.experiment = experiment_of(rest, options);
   complete(*options.rollout, options.checkpoint);
-  if (*options.rollout->policy == PolicyKind::checkpoint && !options.checkpoint) {
-    options.checkpoint = "latest";
-  }
   return options;
 }
 
@@ -315,6 +351,12 @@ std::string usage_text(const CommandLine& options) {
       "\n";
   text += options.comm ? kCommExitCodes : kTrainingExitCodes;
   return text;
+}
+
+void refuse_rollout(const std::filesystem::path& experiment) {
+  throw UsageError(
+      fmt::format("{}: its workload has no episodes that rollout could show", experiment.string()),
+      "give an experiment of reinforcement learning");
 }
 
 }  // namespace dtool::trainer
