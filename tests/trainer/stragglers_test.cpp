@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // When a rollout is cut short.
-#include "trainer/reinforcement/stragglers.h"
+#include "trainer/reinforcement/rollout.h"
 
 #include <torch/csrc/distributed/c10d/Store.hpp>
 

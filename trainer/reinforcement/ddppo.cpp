@@ -18,7 +18,6 @@
 #include "trainer/reinforcement/learner.h"
 #include "trainer/reinforcement/pipeline.h"
 #include "trainer/reinforcement/rollout.h"
-#include "trainer/reinforcement/stragglers.h"
 #include "trainer/reinforcement/validation.h"
 #include "trainer/training/training.h"
 

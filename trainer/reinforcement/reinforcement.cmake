@@ -16,7 +16,6 @@ target_sources(dtool_trainer_torch PRIVATE
   trainer/reinforcement/policy.cpp
   trainer/reinforcement/ppo_loss.cpp
   trainer/reinforcement/rollout.cpp
-  trainer/reinforcement/stragglers.cpp
   trainer/reinforcement/validation.cpp
   trainer/reinforcement/view_embedding.cpp)
 
