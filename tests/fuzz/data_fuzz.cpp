@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "tests/fuzz/mutate.h"
+#include "tests/trainer/csv_text.h"
 #include "tests/unit/temporary_folder.h"
-#include "trainer/data/csv.h"
 #include "trainer/data/data_offer.h"
 #include "trainer/data/idx.h"
 #include "trainer/settings/usage_error.h"

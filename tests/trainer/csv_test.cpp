@@ -12,6 +12,7 @@
 #include <limits>
 #include <set>
 
+#include "tests/trainer/csv_text.h"
 #include "tests/unit/temporary_folder.h"
 #include "trainer/data/csv_data.h"
 #include "trainer/data/sampler.h"
@@ -43,18 +44,6 @@ Content content_of(const CsvTable& table) {
     content.lines.push_back(row.line);
   });
   return content;
-}
-
-/// The table in a text; `name` stands for the file in messages.
-CsvTable parse_csv(const std::string& name, std::string text, const CsvFormat& format) {
-  const auto open = [whole = std::move(text)]() -> CsvText {
-    return [text = std::string_view(whole)](char* into, std::size_t size) mutable {
-      const std::size_t part = text.copy(into, size);
-      text.remove_prefix(part);
-      return part;
-    };
-  };
-  return {name, open, format};
 }
 
 CsvTable table_of(const std::string& text, const CsvFormat& format = {}) {
