@@ -70,7 +70,6 @@ add_library(dtool_cli STATIC
   cli/logs/log_output.cpp
   cli/logs/logs.cpp
   cli/logs/since.cpp
-  cli/metric_numbers.cpp
   cli/options.cpp
   cli/plan/code_tree.cpp
   cli/plan/environment.cpp

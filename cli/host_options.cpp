@@ -26,7 +26,6 @@
 #include "ssh/host.h"
 #include "ssh/machine/encodings.h"
 #include "ssh/machine/files.h"
-#include "ssh/machine/shell_words.h"
 #include "ssh/printable.h"
 #include "ssh/quote.h"
 

@@ -21,8 +21,8 @@
 #include "ssh/host.h"
 #include "ssh/machine/files.h"
 #include "ssh/machine/run_to_end.h"
-#include "ssh/machine/shell_words.h"
 #include "ssh/number.h"
+#include "ssh/quote.h"
 
 namespace dtool::cli {
 namespace {

@@ -23,4 +23,10 @@ std::string quote_path(std::string_view path);
 /// Whether a path on a host is complete: absolute, `~`, or from `~/`.
 bool is_anchored(std::string_view path);
 
+// Splits a line that a user typed into words, as a shell does.
+
+/// Blanks separate words; single and double quotes and backslashes keep them together; nothing is
+/// expanded. Throws std::invalid_argument if a quote does not end.
+std::vector<std::string> split_shell_words(std::string_view text);
+
 }  // namespace dtool::ssh

@@ -36,7 +36,6 @@ add_library(dtool_ssh STATIC
   ssh/machine/process.cpp
   ssh/machine/reactor.cpp
   ssh/machine/run_to_end.cpp
-  ssh/machine/shell_words.cpp
   ssh/printable.cpp
   ssh/program/asker.cpp
   ssh/program/askpass.cpp

@@ -28,7 +28,6 @@ if(DTOOL_TRAINER)
     trainer/data/data_settings.cpp
     trainer/data/download.cpp
     trainer/data/drawn_data.cpp
-    trainer/data/folder_lock.cpp
     trainer/data/idx.cpp
     trainer/data/sampler.cpp
     trainer/data/shared_values.cpp
@@ -84,7 +83,6 @@ if(DTOOL_TRAINER)
     trainer/training/data_parallel.cpp
     trainer/training/graphed_step.cpp
     trainer/training/optimizer.cpp
-    trainer/training/precision.cpp
     trainer/training/snapshot.cpp
     trainer/training/training.cpp
     trainer/worker.cpp)

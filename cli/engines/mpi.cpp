@@ -17,7 +17,7 @@
 #include "cli/plan/flags.h"
 #include "cli/scripts.h"
 #include "ssh/config/client_config.h"
-#include "ssh/machine/shell_words.h"
+#include "ssh/quote.h"
 #include "ssh/script.h"
 
 namespace dtool::cli {

@@ -15,8 +15,8 @@
 #include <utility>
 
 #include "cli/action.h"
-#include "cli/metric_numbers.h"
 #include "cli/record/recorded.h"
+#include "cli/watch/status_answer.h"
 #include "killfiles/whole_file.h"
 #include "ssh/quote.h"
 #include "ssh/script.h"

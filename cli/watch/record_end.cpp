@@ -10,7 +10,6 @@
 #include <exception>
 #include <string_view>
 
-#include "cli/metric_numbers.h"
 #include "cli/record/record.h"
 #include "cli/record/recorded.h"
 #include "cli/watch/run_status.h"

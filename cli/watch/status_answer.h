@@ -2,8 +2,10 @@
 // Asks a host about machines of recorded runs, and interprets its answers.
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/watch/machine_status.h"
@@ -47,5 +49,15 @@ std::optional<RunCause> cause_of(const std::vector<MachineStatus>& machines);
 /// The newest failure after which the run was started again; `log_bytes` is of the machine that it
 /// names.
 std::optional<EarlierFailure> earlier_failure_of(const std::vector<MachineStatus>& machines);
+
+// The numbers in a line of a metrics.jsonl, which any program may have written.
+
+/// The numbers of a JSON object, those of inner ones as `eval.accuracy`; NaN for null, which stands
+/// for a number that JSON has not. At most 1,000, and at most 8 levels deep.
+std::vector<std::pair<std::string, double>> metric_numbers(const nlohmann::json& object);
+
+/// The key that counts the steps of a line: `step`, `global_step`, `iteration`, `iter` or `epoch`;
+/// empty: it has none.
+std::string step_name(const nlohmann::json& object);
 
 }  // namespace dtool::cli

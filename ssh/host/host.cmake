@@ -31,11 +31,9 @@ set(DTOOL_HOST_SOURCES
   ssh/host/session/job.cpp
   ssh/host/session/kept_ranks.cpp
   ssh/host/session/last_words.cpp
-  ssh/host/session/link_state.cpp
   ssh/host/session/log_tail.cpp
   ssh/host/session/machine.cpp
   ssh/host/session/merging.cpp
-  ssh/host/session/port_state.cpp
   ssh/host/session/rank.cpp
   ssh/host/session/rank_logs.cpp
   ssh/host/session/ranks.cpp

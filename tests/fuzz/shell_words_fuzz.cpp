@@ -3,7 +3,6 @@
 // cutting again, and those that bash sees where nothing would be expanded.
 #include <gtest/gtest.h>
 
-#include "ssh/machine/shell_words.h"
 #include "ssh/quote.h"
 #include "tests/fuzz/mutate.h"
 #include "tests/unit/syntax.h"

@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "ssh/host/session/coordinator.h"
-#include "ssh/host/session/link_state.h"
 #include "ssh/host/session/machine.h"
-#include "ssh/host/session/port_state.h"
+#include "ssh/host/session/report_link.h"
+#include "ssh/host/session/report_port.h"
 #include "tests/simulation/event.h"
 #include "tests/simulation/simulated_disk.h"
 #include "tests/simulation/simulated_run.h"

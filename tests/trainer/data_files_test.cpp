@@ -20,7 +20,6 @@
 #include "tests/trainer/own_folder.h"
 #include "tests/unit/disk_steps.h"
 #include "trainer/data/curl.h"
-#include "trainer/data/folder_lock.h"
 #include "trainer/settings/usage_error.h"
 
 using namespace dtool::trainer;

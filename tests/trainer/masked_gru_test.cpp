@@ -10,7 +10,7 @@
 
 #include "tests/trainer/reference.h"
 #include "trainer/reinforcement/gru_gates.h"
-#include "trainer/training/precision.h"
+#include "trainer/supervised/objective.h"
 
 using namespace dtool::trainer;
 

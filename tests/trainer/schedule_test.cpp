@@ -7,7 +7,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "trainer/supervised/stage_plan.h"
+#include "trainer/supervised/supervised_settings.h"
 
 using namespace dtool::trainer;
 

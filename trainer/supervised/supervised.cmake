@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 # What learns from samples.
 target_sources(dtool_trainer PRIVATE
-  trainer/supervised/stage_plan.cpp
   trainer/supervised/supervised_settings.cpp)
 target_sources(dtool_trainer_torch PRIVATE
   trainer/supervised/objective.cpp

@@ -20,7 +20,6 @@
 #include "trainer/report/written_file.h"
 #include "trainer/settings/usage_error.h"
 #include "trainer/supervised/objective.h"
-#include "trainer/supervised/stage_plan.h"
 #include "trainer/supervised/supervised_settings.h"
 #include "trainer/training/data_parallel.h"
 #include "trainer/training/graphed_step.h"

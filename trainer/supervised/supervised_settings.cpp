@@ -51,4 +51,58 @@ const WorkloadReader kReader = {read, {}};
 
 }  // namespace supervised
 
+namespace {
+
+std::int64_t divide_up(std::int64_t number, std::int64_t by) {
+  return (number + by - 1) / by;
+}
+
+}  // namespace
+
+StagePlan::StagePlan(std::vector<Stage> stages, std::int64_t share)
+    : stages_(std::move(stages)), share_(share) {}
+
+const Stage& StagePlan::stage(const Progress& progress) const {
+  return stages_[static_cast<std::size_t>(progress.stage)];
+}
+
+bool StagePlan::stage_is_over(const Progress& progress) const {
+  const Stage& current = stage(progress);
+  return current.steps > 0 ? progress.stage_steps >= current.steps
+                           : progress.stage_epochs >= current.epochs;
+}
+
+bool StagePlan::is_over(const Progress& progress) const {
+  return static_cast<std::size_t>(progress.stage) + 1 == stages_.size() && stage_is_over(progress);
+}
+
+std::int64_t StagePlan::steps_of_epoch(const Stage& stage) const {
+  return divide_up(divide_up(share_, stage.batch_size), stage.accumulate) * stage.repeats;
+}
+
+std::int64_t StagePlan::epochs() const {
+  std::int64_t sum = 0;
+  for (const Stage& each : stages_) {
+    if (each.epochs == 0) return 0;
+    sum += each.epochs;
+  }
+  return sum;
+}
+
+double StagePlan::epochs_done(const Progress& progress) const {
+  const auto whole = static_cast<double>(share_ * progress.world_size);
+  return static_cast<double>(progress.epochs) + static_cast<double>(progress.samples) / whole;
+}
+
+double StagePlan::share_done(const Progress& progress) const {
+  if (const auto whole = epochs(); whole > 0) {
+    return std::min(1.0, epochs_done(progress) / static_cast<double>(whole));
+  }
+  std::int64_t steps = 0;
+  for (const Stage& each : stages_) {
+    steps += each.steps > 0 ? each.steps : each.epochs * steps_of_epoch(each);
+  }
+  return std::min(1.0, static_cast<double>(progress.steps) / static_cast<double>(steps));
+}
+
 }  // namespace dtool::trainer

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "ssh/host/tree/place_tree.h"
+// Puts a code tree in its place.
+#include "ssh/host/tree/answer_tree.h"
 
 #include <optional>
 

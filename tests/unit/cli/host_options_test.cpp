@@ -9,8 +9,8 @@
 
 #include "ssh/config/client_config.h"
 #include "ssh/machine/files.h"
-#include "ssh/machine/shell_words.h"
 #include "ssh/printable.h"
+#include "ssh/quote.h"
 #include "tests/unit/fault.h"
 #include "tests/unit/temporary_folder.h"
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A typed line is cut where a shell would cut it.
-#include "ssh/machine/shell_words.h"
+#include "ssh/quote.h"
 
 #include <gtest/gtest.h>
 
-#include "ssh/quote.h"
 #include "tests/unit/fault.h"
 
 namespace dtool::ssh {

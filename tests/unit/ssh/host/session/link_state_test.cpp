@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // When a machine counts its way to machine 0's session as lost, and when it tries it again.
-#include "ssh/host/session/link_state.h"
+#include "ssh/host/session/report_link.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Which connection of a machine counts, and what is told on it.
-#include "ssh/host/session/port_state.h"
+#include "ssh/host/session/report_port.h"
 
 #include <gtest/gtest.h>
 

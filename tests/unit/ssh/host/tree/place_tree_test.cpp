@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "ssh/host/tree/place_tree.h"
+#include "ssh/host/tree/answer_tree.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
