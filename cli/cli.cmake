@@ -69,7 +69,6 @@ add_library(dtool_cli STATIC
   cli/logs/log_lines.cpp
   cli/logs/log_output.cpp
   cli/logs/logs.cpp
-  cli/logs/since.cpp
   cli/options.cpp
   cli/plan/code_tree.cpp
   cli/plan/environment.cpp
@@ -119,7 +118,7 @@ add_library(dtool_cli STATIC
   cli/watch/status.cpp
   cli/watch/status_answer.cpp
   cli/watch/status_table.cpp
-  cli/watch/text_table.cpp)
+)
 dtool_join_sources(dtool_cli 12)
 target_link_libraries(dtool_cli PUBLIC dtool_warnings dtool_ssh dtool_sync dtool_killfiles fmt::fmt
   PRIVATE PkgConfig::tomlplusplus PUBLIC

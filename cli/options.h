@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 #include <functional>
 #include <limits>
 #include <map>
@@ -127,5 +128,15 @@ std::string must_not_be_empty(const std::string& text);
 /// What is worth a note on a path of hosts: the shell here has made `~` this machine's home folder.
 /// `flag` stands before the path. Empty: nothing.
 std::string note_on_home(const std::string& flag, const std::string& path);
+
+// The value of `dtool logs --since`: a length of time, or a point in time.
+
+/// How long ago `30s`, `10m`, `2h`, `3d`, `2026-11-25`, `2026-11-25T14:30`, `14:30:05` (today) and
+/// the like was at the time `now`; local times, or UTC with a `Z` behind. Nothing if the text is
+/// none of these, or lies in the future.
+std::optional<std::chrono::seconds> parse_since(const std::string& text, std::time_t now);
+
+/// As a check of cli/options.h.
+std::string must_be_since(const std::string& text);
 
 }  // namespace dtool::cli

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "ssh/remote.h"
-#include "sync/foreign.h"
 #include "sync/rsync.h"
+#include "sync/tree.h"
 
 namespace dtool::tree_sync {
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "sync/foreign.h"
+#include "sync/tree.h"
 
 namespace dtool::tree_sync {
 

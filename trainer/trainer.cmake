@@ -30,7 +30,6 @@ if(DTOOL_TRAINER)
     trainer/data/drawn_data.cpp
     trainer/data/idx.cpp
     trainer/data/sampler.cpp
-    trainer/data/shared_values.cpp
     trainer/launch/front_door.cpp
     trainer/launch/greeting.cpp
     trainer/launch/last_words.cpp

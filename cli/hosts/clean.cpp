@@ -15,7 +15,7 @@
 #include "cli/copy/fetch_plan.h"
 #include "cli/host_options.h"
 #include "cli/host_output.h"
-#include "cli/watch/text_table.h"
+#include "cli/watch/status_table.h"
 #include "ssh/remote.h"
 #include "ssh/wire/tree.h"
 

@@ -16,7 +16,6 @@
 #include "cli/host_output.h"
 #include "cli/logs/follow.h"
 #include "cli/logs/log_output.h"
-#include "cli/logs/since.h"
 #include "cli/options.h"
 #include "cli/record/recorded.h"
 #include "cli/watch/run_status.h"

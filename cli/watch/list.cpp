@@ -26,7 +26,7 @@
 #include "cli/record/record.h"
 #include "cli/record/recorded.h"
 #include "cli/watch/run_status.h"
-#include "cli/watch/text_table.h"
+#include "cli/watch/status_table.h"
 #include "ssh/host.h"
 #include "ssh/quote.h"
 

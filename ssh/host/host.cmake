@@ -16,7 +16,6 @@ set(DTOOL_HOST_SOURCES
   ssh/host/answers/trial.cpp
   ssh/host/channel.cpp
   ssh/host/child.cpp
-  ssh/host/earlier_failure.cpp
   ssh/host/explaining_line.cpp
   ssh/host/files.cpp
   ssh/host/frame_input.cpp

@@ -14,8 +14,8 @@
 #include "ssh/wire/copy.h"
 #include "sync/copy/copy_list.h"
 #include "sync/copy/parcels.h"
-#include "sync/foreign.h"
 #include "sync/relaying.h"
+#include "sync/tree.h"
 
 namespace dtool::tree_sync {
 

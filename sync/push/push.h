@@ -17,7 +17,6 @@
 
 #include "ssh/remote.h"
 #include "ssh/wire/tree.h"
-#include "sync/foreign.h"
 #include "sync/listing.h"
 #include "sync/relaying.h"
 #include "sync/rsync.h"

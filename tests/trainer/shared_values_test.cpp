@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Values that one process wrote and others read, and the text that says where they are.
-#include "trainer/data/shared_values.h"
+#include "trainer/data/data_offer.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -15,8 +15,6 @@
 #include <stdexcept>
 #include <system_error>
 #include <vector>
-
-#include "trainer/data/data_offer.h"
 
 using namespace dtool::trainer;
 

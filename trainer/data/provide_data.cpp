@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "trainer/data/data_offer.h"
-#include "trainer/data/shared_values.h"
 #include "trainer/ranks/process_group.h"
 #include "trainer/settings/usage_error.h"
 

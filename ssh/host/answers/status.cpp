@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "ssh/host/child.h"
-#include "ssh/host/earlier_failure.h"
+#include "ssh/host/explaining_line.h"
 #include "ssh/host/files.h"
 #include "ssh/host/identity.h"
 #include "ssh/host/members.h"

@@ -10,7 +10,6 @@
 #include <tuple>
 
 #include "ssh/host/child.h"
-#include "ssh/host/earlier_failure.h"
 #include "ssh/host/explaining_line.h"
 #include "ssh/host/files.h"
 #include "ssh/host/session/job.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "ssh/host/child.h"
-#include "ssh/host/earlier_failure.h"
+#include "ssh/host/explaining_line.h"
 #include "ssh/host/session/job.h"
 #include "ssh/host/session/last_words.h"
 #include "ssh/wire/run.h"

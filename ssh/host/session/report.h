@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ssh/host/earlier_failure.h"
+#include "ssh/host/explaining_line.h"
 
 namespace dtool::host {
 

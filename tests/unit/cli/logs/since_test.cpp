@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // --since takes lengths of time and times in the past, and nothing else.
-#include "cli/logs/since.h"
+#include "cli/options.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Which machine and rank a cause names, as the file has it.
-#include "ssh/host/earlier_failure.h"
+#include "ssh/host/explaining_line.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a failed attempt leaves for those who ask later.
-#include "ssh/host/earlier_failure.h"
+#include "ssh/host/explaining_line.h"
 
 #include <gtest/gtest.h>
 
