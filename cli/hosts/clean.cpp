@@ -42,7 +42,6 @@ class CleanAction : public Action {
 
  private:
   Found ask(ssh::Remote& remote, bool deletes) const;
-  void take_settings(const Settings& settings);
   void choose(const Found& found);
   bool is_chosen(const HostsThing& each) const;
   bool may_delete(Console& console, const Found& found) const;
@@ -96,11 +95,6 @@ Found CleanAction::ask(ssh::Remote& remote, bool deletes) const {
     }
   }
   return found;
-}
-
-void CleanAction::take_settings(const Settings& settings) {
-  if (!days_) days_ = settings.clean_older_than;
-  if (!max_gb_) max_gb_ = settings.clean_max_gb;
 }
 
 void CleanAction::choose(const Found& found) {
@@ -186,7 +180,8 @@ int CleanAction::run(Invocation& invocation) {
   if (!delete_ && (days_ || max_gb_ || yes_))
     throw UsageError("--older_than, --max_gb and --yes go with --delete",
                      "without it nothing is deleted");
-  take_settings(invocation.settings.all());
+  if (!days_) days_ = invocation.settings.all().clean_older_than;
+  if (!max_gb_) max_gb_ = invocation.settings.all().clean_max_gb;
   HostOptions hosts = hosts_;
   if (hosts.runs_on.empty() && hosts.hostfile.empty()) hosts.runs_on = "local";
   const auto targets = choose_targets(hosts, invocation.settings.all());

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "cli/action.h"
@@ -106,8 +107,10 @@ void TensorboardAction::add_options(Options& command) {
 void TensorboardAction::on_port(const std::string& port) {
   has_port_ = true;
   if (is_here_) {
-    console_->say(fmt::format("{}{}", kAddress, port));
-    if (open_) open_in_browser(*console_, fmt::format("{}{}", kAddress, port));
+    const std::string address = fmt::format("{}{}", kAddress, port);
+    if (console_->json()) console_->document({{"forwarded", {{{"url", address}}}}});
+    if (!console_->json()) console_->say(address);
+    if (open_) open_in_browser(*console_, address);
     return;
   }
   std::vector<std::string> words = target_;

@@ -28,4 +28,7 @@ expect_output "^attempt 1 failed: $killed"
 expect_output "^rank 1 on machine1 failed first in attempt 1: $killed"
 expect_error '^wide_long_.*: [1-9][0-9]* processes ended on h\[1-3\]; none is left$'
 expect_error '^wide_again_.*: started on h\[1-2\]; 2 processes'
+expect_output '^h3$'
+expect_output '^Host wide_long_.*\.2$'
+expect_output '^h1 +dtool_host '
 expect_output "^lab $DTOOL_LAB: down"
