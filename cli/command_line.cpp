@@ -143,8 +143,11 @@ UsageError unexpected(const CLI::App& app, const std::vector<std::string>& words
     return unknown_word(app, words.front(), subcommands, "command");
   const auto flag =
       std::ranges::find_if(words, [](const auto& word) { return word.starts_with('-'); });
-  const bool is_line = chosen.get_option_no_throw("--command") != nullptr &&
-                       flag != words.begin() && flag != words.end() && !flag->starts_with("--");
+  // `dtool run python train.py --lr 1`, and `dtool command uptime -p`
+  const bool is_line =
+      program.empty() && flag != words.begin() && flag != words.end() &&
+      (chosen.get_option_no_throw("EXPERIMENT") != nullptr ||
+       (chosen.get_option_no_throw("--command") != nullptr && !flag->starts_with("--")));
   if (flag == words.end() || is_line) {
     const auto takes = takes_program.find(&chosen);
     return UsageError(

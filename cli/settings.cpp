@@ -175,8 +175,8 @@ const std::vector<ConfigKey>& config_keys() {
       {"run", "container_engine", much,
        as_word(&S::container_engine, {"apptainer", "podman", "charliecloud"})},
       {"run", "bind", much, as_read(&S::bind, &StrictTable::texts)},
-      {"clean", "older_than", much, as_amount(&S::clean_older_than)},
-      {"clean", "max_gb", much, as_amount(&S::clean_max_gb)}};
+      {"clean", "older_than", little, as_amount(&S::clean_older_than)},
+      {"clean", "max_gb", little, as_amount(&S::clean_max_gb)}};
   return keys;
 }
 

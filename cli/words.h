@@ -18,6 +18,8 @@ struct OthersWords {
 /// Flags of torchrun, mpirun, Slurm, Docker, kubectl, gh, pdsh, ssh and tail. The first row counts
 /// whose flag the command has.
 inline constexpr OthersWords kOthersFlags[] = {
+    {"-N", "--shell", "--outdir writes files without the hosts' names in them"},
+    {"-o --output", "--outdir", "did you mean --outdir?"},
     {"--nnodes --nodes -N --num_nodes --num_machines --replicas", "--runs_on",
      "the hosts decide how many machines there are: --runs_on"},
     {"--node_rank --machine_rank", "--runs_on",
@@ -73,7 +75,6 @@ inline constexpr OthersWords kOthersFlags[] = {
     {"-S", "--shell", "did you mean --exit_code max?"},
     {"-k", "--shell", "did you mean --fail_fast?"},
     {"-L -B", "--shell", "did you mean --fold?"},
-    {"-N", "--shell", "--outdir writes files without the hosts' names in them"},
     {"--copy --rcopy", "--shell", "dtool copy sends files, and brings them with --from"},
     {"--dest", "--from", "the folder stands last"},
     {"--rcopy", "--from", "did you mean --from?"},

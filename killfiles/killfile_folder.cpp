@@ -193,7 +193,12 @@ Listed find(const fs::path& folder, std::string_view text, const Narrow& narrow,
   if (text.empty()) throw std::invalid_argument("the run id is empty");
   const std::vector<Listed> runs = list(folder);
   std::vector<std::string> names;
-  for (const Listed& run : runs) names.push_back(name_of(run));
+  const auto is_run = [](const Listed& each) {
+    return !each.killfile || each.killfile->kind != RunKind::config;
+  };
+  const bool wants_run = text.starts_with("last") && std::ranges::any_of(runs, is_run);
+  for (const Listed& run : runs)
+    if (!wants_run || is_run(run)) names.push_back(name_of(run));
   const Meant meant_runs = runs_meant(names, text);
   std::vector<Listed> found;
   for (const Listed& run : runs) {

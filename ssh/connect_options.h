@@ -24,12 +24,19 @@ namespace dtool::ssh {
 class SilentHosts {
  public:
   /// A host that has answered is waited for again whenever its connection is lost.
-  void note_answer(const Host& host);
+  void note_answer(const Host& host) { answered_.insert(to_string(host)); }
   /// What a connection to the host failed of. Only a host that never answered counts as silent, and
   /// only if the time was up: every other failure comes at once.
-  void note_failure(const Host& host, const HostError& error);
+  void note_failure(const Host& host, const HostError& error) {
+    const std::string name = to_string(host);
+    if (error.failure() == Failure::connect_timed_out && !answered_.contains(name))
+      silent_.try_emplace(name, error);
+  }
   /// That failure, if the host is silent.
-  std::optional<HostError> find(const Host& host) const;
+  std::optional<HostError> find(const Host& host) const {
+    const auto found = silent_.find(to_string(host));
+    return found == silent_.end() ? std::nullopt : std::optional(found->second);
+  }
 
  private:
   std::set<std::string> answered_;

@@ -7,7 +7,6 @@ add_library(dtool_ssh STATIC
   ssh/config/config_block.cpp
   ssh/config/config_keyword.cpp
   ssh/config/hostfile.cpp
-  ssh/connect_options.cpp
   ssh/fanout/fleet.cpp
   ssh/fanout/host_key_scan.cpp
   ssh/fanout/host_program.cpp

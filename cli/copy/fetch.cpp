@@ -157,6 +157,9 @@ std::vector<Part> FetchAction::plan(const killfiles::Killfile& killfile,
                                     const Targets& targets) const {
   const fs::path destination =
       fs::absolute(destination_.empty() ? killfile.run_id : destination_).lexically_normal();
+  if (destination_ == "last" || destination_.starts_with("last-"))
+    throw UsageError("fetch takes one run, and a folder",
+                     "the folder " + destination_ + " is ./" + destination_);
   if (fs::exists(destination) && !fs::is_directory(destination))
     throw UsageError(fmt::format("{} is there, but is not a folder", destination.string()));
   std::vector<Part> parts;

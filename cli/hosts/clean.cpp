@@ -66,7 +66,7 @@ void CleanAction::add_options(Options& command) {
       .type_name("DAYS");
   command
       .add_option("--max_gb", max_gb_,
-                  "with --delete: what is longest unused, until a host keeps no more gigabytes")
+                  "with --delete: the longest unused, until a host keeps N gigabytes")
       .check(must_be_from(0, 1e6))
       .type_name("N");
   command.add_flag("--yes", yes_, "do not ask before deleting");
@@ -164,8 +164,9 @@ bool CleanAction::may_delete(Console& console, const Found& found) const {
   const std::string all =
       sum_of(found.things, [this](const HostsThing& each) { return is_chosen(each); });
   if (all.empty()) {
-    console.note(max_gb_ ? fmt::format("nothing unused is beyond {} GB", *max_gb_)
-                         : "nothing can be deleted: all is in use, or was within the hour");
+    console.note(max_gb_
+                     ? fmt::format("no host keeps more than {} GB of what can be deleted", *max_gb_)
+                     : "nothing can be deleted: all is in use, or was within the hour");
     return false;
   }
   if (yes_) return true;

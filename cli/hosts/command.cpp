@@ -314,7 +314,7 @@ std::vector<ssh::HostResult> CommandAction::run_all(ssh::Remote& remote,
       result.hint = "--timeout sets how long a command may take";
     if (shows_gpus && result.failure == ssh::Failure::none && result.exit_code == kNotFound) {
       result.error = "there is no nvidia-smi, so dtool cannot tell its GPUs";
-      result.hint = "--command names what is to be run";
+      result.hint = "it goes after --: dtool command -- uptime";
     }
   }
   return results;

@@ -168,7 +168,12 @@ int run(Console& console, int argc, char** argv) {
     action->add_options(options);
     add_console_options(*subcommand, console_options);
   }
-  app.footer("`dtool COMMAND --help` lists a command's flags.");  // here, since commands inherit it
+  app.footer(
+      "`dtool COMMAND --help` shows a command's flags that matter most, `--help all` all.");  // here,
+                                                                                              // since
+                                                                                              // commands
+                                                                                              // inherit
+                                                                                              // it
   if (answered_hidden(console, app, {argv + 1, argv + argc})) return kAllWell;
   words = read_words(app, argc, argv);
   try {

@@ -32,7 +32,7 @@ on h1 test -e ".dtool/environments/$(hash 1)"
 
 # A limit in gigabytes takes the longest unused, and no more than it must; the settings may have it.
 expect_exit 0 dtool clean --runs_on h1 --delete --max_gb 1
-expect_error 'nothing unused is beyond 1 GB'
+expect_error 'no host keeps more than 1 GB of what can be deleted'
 on h1 bash -c "mkdir -p .dtool/environments/$(hash 6); cp .dtool/environments/$(hash 1)/venv/data .dtool/environments/$(hash 6); touch -d '10 days ago' .dtool/environments/$(hash 6)"
 kept=$(dtool clean --runs_on h1 --json 2>/dev/null | jq '[.things[].bytes] | add')
 cp "$HOME/.dtool/config.toml" config.toml 2>/dev/null || true

@@ -64,7 +64,7 @@ expect_error 'exit code 9$'
 if ! command -v nvidia-smi >/dev/null; then
   expect_exit 1 dtool command --runs_on h1,h2
   expect_error '^  h2: there is no nvidia-smi'
-  expect_error 'hint: --command names what is to be run'
+  expect_error 'hint: it goes after --: dtool command -- uptime'
 fi
 
 # Colours and progress are for terminals.

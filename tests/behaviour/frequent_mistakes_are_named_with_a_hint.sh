@@ -106,7 +106,7 @@ run digits --distributed_ip_and_port auto:70000 | 2 | not auto:70000 | from 1 to
 run digits --seed one | 2 | --seed: 'one' is not a whole number | dtool run --help
 run digits --max_restarts yes | 2 | --max_restarts: 'yes' is not a whole number | dtool run --help
 run digits --launcher slrum | 2 | 'slrum' is not one of ssh, slurm, gridengine, mpi | did you mean slurm? dtool run --help
-run digits --env_activate_path /no/such | 2 | there is no file /no/such | dtool config runs a script
+run digits --env_activate_path /no/such | 2 | there is no file /no/such | a script that makes it runs on each host
 run digits --resume nothing | 2 | digits was named, too | leave it out
 
 # Hosts.

@@ -12,7 +12,7 @@
 
 #include "trainer/data/sampler.h"
 #include "trainer/objectnav/episode.h"
-#include "trainer/objectnav/observation.h"
+#include "trainer/objectnav/house.h"
 #include "trainer/objectnav/samplers.h"
 #include "trainer/objectnav/view.h"
 

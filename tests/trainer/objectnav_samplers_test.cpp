@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "trainer/data/sampler.h"
-#include "trainer/objectnav/observation.h"
+#include "trainer/objectnav/house.h"
 
 namespace {
 

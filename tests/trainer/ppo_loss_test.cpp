@@ -8,7 +8,7 @@
 #include <torch/utils.h>
 
 #include "tests/trainer/reference.h"
-#include "trainer/objectnav/observation.h"
+#include "trainer/objectnav/house.h"
 
 using namespace dtool::trainer;
 

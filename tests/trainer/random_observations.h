@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "trainer/objectnav/observation.h"
+#include "trainer/objectnav/house.h"
 #include "trainer/objectnav/samplers.h"
 
 namespace dtool::trainer {

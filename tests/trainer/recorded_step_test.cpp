@@ -11,7 +11,7 @@
 #include <set>
 
 #include "tests/trainer/ranks.h"
-#include "trainer/objectnav/observation.h"
+#include "trainer/objectnav/house.h"
 #include "trainer/objectnav/samplers.h"
 #include "trainer/reinforcement/actor_critic.h"
 #include "trainer/reinforcement/ppo_loss.h"

@@ -10,7 +10,7 @@
 #include <limits>
 #include <vector>
 
-#include "trainer/objectnav/observation.h"
+#include "trainer/objectnav/house.h"
 
 using namespace dtool::trainer;
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "trainer/objectnav/observation.h"
+#include "trainer/objectnav/house.h"
 #include "trainer/objectnav/show_rollout.h"
 #include "trainer/settings/toml_reader.h"
 #include "trainer/settings/usage_error.h"
