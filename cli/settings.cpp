@@ -120,11 +120,11 @@ auto as_read(auto Settings::*member, auto read) {
   };
 }
 
-auto as_amount(std::optional<double> Settings::*member) {
+auto as_amount(std::optional<double> Settings::*member, double most) {
   return [=](Settings& settings, const StrictTable& table, std::string_view name) {
     settings.*member = table.number(name).value();
-    if (!(*(settings.*member) >= 0))
-      table.refuse(name, fmt::format("{} is no number from 0", *(settings.*member)));
+    if (const double number = *(settings.*member); !(number >= 0 && number <= most))
+      table.refuse(name, fmt::format("{} is no number from 0 to {}", number, most));
   };
 }
 
@@ -175,8 +175,8 @@ const std::vector<ConfigKey>& config_keys() {
       {"run", "container_engine", much,
        as_word(&S::container_engine, {"apptainer", "podman", "charliecloud"})},
       {"run", "bind", much, as_read(&S::bind, &StrictTable::texts)},
-      {"clean", "older_than", little, as_amount(&S::clean_older_than)},
-      {"clean", "max_gb", little, as_amount(&S::clean_max_gb)}};
+      {"clean", "older_than", little, as_amount(&S::clean_older_than, 36500)},
+      {"clean", "max_gb", little, as_amount(&S::clean_max_gb, 1e6)}};
   return keys;
 }
 

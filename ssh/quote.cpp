@@ -41,8 +41,10 @@ std::string quote(std::string_view word) {
   }
   if (may_stay_bare(word)) return std::string(word);
   std::string quoted = "'";  // scripts of 20 KB pass through here, so not one character at a time
-  for (std::size_t mark; (mark = word.find('\'')) != word.npos; word.remove_prefix(mark + 1)) {
-    quoted.append(word.substr(0, mark)).append("'\\''");
+  // Outside of the quotes also what fish and csh read inside of them.
+  for (std::size_t mark; (mark = word.find_first_of("'\\!")) != word.npos;
+       word.remove_prefix(mark + 1)) {
+    quoted.append(word.substr(0, mark)).append("'\\").append(1, word[mark]).append("'");
   }
   return quoted.append(word) + "'";
 }

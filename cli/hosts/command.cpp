@@ -83,19 +83,24 @@ class Sudo {
 };
 
 constexpr const char* kLook = "[ \"$(id -u)\" = 0 ] || LC_ALL=C exec sudo -k -n -- sh -c :";
-constexpr const char* kTry = "LC_ALL=C exec sudo -k -S -p '' -- sh -c :";
+/// What tells whether sudo has read the password: its exit code is kNotRead where that is left.
+constexpr int kNotRead = 77;
+constexpr const char* kTry =
+    "LC_ALL=C exec sudo -k -S -p '' -- sh -c 'read -r x && exit 77; exit 0'";
 
-/// $1: the command line. $2: `asks` where sudo asks for the password, the first line of the input.
-/// It is tried by itself first: after a wrong one sudo would read the command's input as others. A
-/// user may not signal root's processes, so TERM and HUP go to them through sudo.
+/// $1: the command line. $2: `asks` where the input begins with the password, twice. It is tried by
+/// itself first: after a wrong one sudo would read the command's input as others, and where it
+/// reads none, as with some modules of PAM, the command must not. A user may not signal root's
+/// processes, so TERM and HUP go to them through sudo.
 constexpr const char* kRun =
-    "[ \"$(id -u)\" != 0 ] || exec sh -c \"$1\"; "
+    "unset password; [ \"$(id -u)\" != 0 ] || exec sh -c \"$1\"; "
     "how=-n; give() { [ $how = -n ] || printf \"%s\\n\" \"$password\"; }; "
     "if [ \"$2\" = asks ]; then how=-S; IFS= read -r password || exit 1; "
-    "give | LC_ALL=C sudo -k -S -p \"\" -- sh -c : || exit 1; fi; exec 3<&0; "
+    "give | LC_ALL=C sudo -k -S -p \"\" -- sh -c \"read -r x && exit 77; exit 0\"; "
+    "case $? in 0) ;; 77) IFS= read -r password; password= ;; *) exit 1 ;; esac; fi; exec 3<&0; "
     "trap \"trap '' TERM HUP; give | sudo -k $how -p '' -- sh -c "
     "'kill -TERM 0; sleep 0.5; kill -KILL 0'\" TERM HUP; "
-    "{ give; exec cat <&3; } | sudo -k $how -p \"\" -- sh -c \"$1\" 3<&- & wait $!";
+    "sudo -k $how -p \"\" -- sh -c \"$1\" <&3 3<&- & wait $!";
 
 std::string line_of(std::vector<std::string> words) {
   words.insert(words.begin(), {"sh", "-c"});
@@ -132,6 +137,7 @@ std::vector<std::optional<ssh::HostResult>> Sudo::make_ready(ssh::Remote& remote
   ssh::Events nobody;
   ssh::RunOptions options;
   options.on_interrupt = ssh::OnInterrupt::leave;
+  options.timeout = std::chrono::seconds(30);
   std::vector<ssh::Task> tasks;
   for (std::size_t i = 0; i < remote.hosts().size(); ++i)
     tasks.push_back({i, ssh::Command{.line = line_of({kLook})}});
@@ -141,7 +147,8 @@ std::vector<std::optional<ssh::HostResult>> Sudo::make_ready(ssh::Remote& remote
   asks_.assign(results.size(), false);
   for (std::size_t i = 0; i < results.size(); ++i) {
     asks_[i] =
-        results[i].failure == ssh::Failure::none && has(results[i], "a password is required");
+        results[i].failure == ssh::Failure::none && (has(results[i], "a password is required") ||
+                                                     has(results[i], "authentication is required"));
     if (asks_[i]) asking.push_back(results[i].host);
     if (!asks_[i] && !results[i].ok()) known[i] = refused(std::move(results[i]));
   }
@@ -159,6 +166,7 @@ std::vector<std::optional<ssh::HostResult>> Sudo::make_ready(ssh::Remote& remote
     ssh::Command command{.line = line_of({kTry}), .input = password_ + "\n"};
     ssh::HostResult tried = remote.run({{i, command}}, nobody, options).front();
     ssh::wipe(command.input);
+    if (tried.exit_code == kNotRead) continue;
     if (tried.ok() || remote.interrupted()) break;
     const bool is_hosts_own = tried.failure != ssh::Failure::none ||
                               has(tried, "is not allowed to") || has(tried, "not in the sudoers");
@@ -173,7 +181,7 @@ std::vector<std::optional<ssh::HostResult>> Sudo::make_ready(ssh::Remote& remote
 
 ssh::Command Sudo::command(std::size_t host, const std::string& line) const {
   ssh::Command command{.line = line_of({kRun, "sh", line, asks_[host] ? "asks" : "free"})};
-  if (asks_[host]) command.input = password_ + "\n";
+  if (asks_[host]) command.input = password_ + "\n" + password_ + "\n";
   return command;
 }
 

@@ -33,11 +33,13 @@ void SshConfigAction::add_options(Options& command) {
       "They go into ~/.ssh/config, where their jump hosts are.");
 }
 
-/// ssh reads `%` as the beginning of a token, and blanks as the end of a file's name.
-std::string line(std::string_view keyword, std::string value) {
-  for (std::size_t at = 0; (at = value.find('%', at)) != value.npos; at += 2) value.insert(at, "%");
-  if (keyword.ends_with("File") && value.find(' ') != value.npos) value = '"' + value + '"';
-  return fmt::format("  {} {}\n", keyword, value);
+/// ssh reads `%` as the beginning of a token, and blanks and quotes for itself.
+std::string line(std::string_view keyword, const std::string& value) {
+  std::string text;
+  for (const char each : value)
+    text += each == '%' ? "%%" : fmt::format("{}{}", each == '"' || each == '\\' ? "\\" : "", each);
+  const bool is_plain = value.find_first_of(" \t\"'#\\") == value.npos;
+  return fmt::format(fmt::runtime(is_plain ? "  {} {}\n" : "  {} \"{}\"\n"), keyword, text);
 }
 
 std::string entry_of(const std::string& name, const ssh::Endpoint& host) {
@@ -49,7 +51,7 @@ std::string entry_of(const std::string& name, const ssh::Endpoint& host) {
   for (const auto& file : host.certificate_files) text += line("CertificateFile", file);
   if (host.only_named_identities) text += line("IdentitiesOnly", "yes");
   if (!host.jumps.empty()) text += line("ProxyJump", fmt::format("{}", fmt::join(host.jumps, ",")));
-  if (host.proxy_command) text += line("ProxyCommand", *host.proxy_command);
+  if (host.proxy_command) text += fmt::format("  ProxyCommand {}\n", *host.proxy_command);
   for (const auto& [keyword, value] : host.encryption) text += line(keyword, value);
   return text;
 }

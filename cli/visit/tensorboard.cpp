@@ -3,7 +3,7 @@
 // Ctrl-C; `dtool forward` runs beside it as a process of its own.
 #include <fmt/format.h>
 #include <signal.h>
-#include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,7 +17,6 @@
 #include "cli/logs/attach.h"
 #include "cli/options.h"
 #include "cli/visit/exec.h"
-#include "ssh/machine/interrupts.h"
 #include "ssh/number.h"
 
 namespace dtool::cli {
@@ -36,32 +35,18 @@ constexpr const char* kScript =
 constexpr int kNoTensorBoard = 127;
 constexpr std::string_view kAddress = "http://127.0.0.1:";
 
-/// `dtool forward`, as a child that ends with this process.
-class Forwarding {
- public:
-  explicit Forwarding(std::vector<std::string> words);
-  ~Forwarding();
-  Forwarding(const Forwarding&) = delete;
-  Forwarding& operator=(const Forwarding&) = delete;
-
- private:
-  pid_t pid_ = 0;
-  ssh::EndsWithUs ends_with_us_;
-};
-
-Forwarding::Forwarding(std::vector<std::string> words) {
+/// A dtool that ends with this process, also where that is killed.
+pid_t start_dtool(std::vector<std::string> words) {
   words.insert(words.begin(), std::filesystem::read_symlink("/proc/self/exe").native());
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
-  if (::posix_spawn(&pid_, arguments.front(), nullptr, nullptr, arguments.data(), environ) != 0)
-    throw std::runtime_error("this machine cannot start another dtool");
-  ends_with_us_ = ssh::EndsWithUs(pid_);
-}
-
-Forwarding::~Forwarding() {
-  ::kill(pid_, SIGTERM);
-  ::waitpid(pid_, nullptr, 0);
+  const pid_t child = ::fork();
+  if (child < 0) throw std::runtime_error("this machine cannot start another dtool");
+  if (child > 0) return child;
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  ::execv(arguments.front(), arguments.data());
+  ::_exit(127);
 }
 
 class TensorboardAction : public Action, public ssh::Events {
@@ -86,7 +71,7 @@ class TensorboardAction : public Action, public ssh::Events {
   bool is_here_ = false;
   std::string said_;
   bool has_port_ = false;
-  std::optional<Forwarding> forwarding_;
+  pid_t forwarding_ = 0;  ///< dtool forward; 0: none
 };
 
 void TensorboardAction::add_options(Options& command) {
@@ -119,7 +104,7 @@ void TensorboardAction::on_port(const std::string& port) {
     if (name == "--logdir" || name == "--machine") continue;
     for (const std::string& value : values) words.push_back(name + "=" + value);
   }
-  forwarding_.emplace(std::move(words));
+  forwarding_ = start_dtool(std::move(words));
 }
 
 /// It says `TensorBoard 2.15.1 at http://127.0.0.1:38717/ (Press CTRL+C to quit)`.
@@ -127,9 +112,9 @@ void TensorboardAction::on_output(std::size_t, ssh::Stream, std::string_view byt
   constexpr std::size_t kMost = 10'000;
   said_ += bytes;
   if (said_.size() > kMost) said_.erase(0, said_.size() - kMost);
-  const std::size_t at = said_.find(kAddress);
+  const std::size_t at = said_.find(fmt::format(" at {}", kAddress));
   if (has_port_ || at == said_.npos) return;
-  const std::size_t begin = at + kAddress.size();
+  const std::size_t begin = said_.find(kAddress, at) + kAddress.size();
   const std::size_t end = said_.find_first_not_of("0123456789", begin);
   if (end == said_.npos) return;
   if (const std::string port = said_.substr(begin, end - begin); ssh::read_port(port))
@@ -157,7 +142,7 @@ int TensorboardAction::run(Invocation& invocation) {
   }
   const std::string line = visit_line(run, place, {"sh", "-c", kScript, "sh", folder_});
   result = remote->run({{0, ssh::Command{.line = line}}}, *this, options)[0];
-  forwarding_.reset();
+  if (forwarding_ != 0 && ::kill(forwarding_, SIGTERM) == 0) ::waitpid(forwarding_, nullptr, 0);
   if (remote->interrupted()) return kInterrupted;
   if (result.failure == ssh::Failure::none && result.exit_code == kNoTensorBoard)
     result.error = "there is no tensorboard, neither in the run's environment nor on the host";

@@ -158,8 +158,13 @@ int ShowAction::run(Invocation& invocation) {
                      "leave one of them out");
   if (patch_ && runs_.size() > 1) throw UsageError("--patch prints one run's edits", "name one");
   std::vector<RunRecord> records;
-  for (const std::string& each : runs_.empty() ? std::vector<std::string>{""} : runs_)
+  for (const std::string& each : runs_.empty() ? std::vector<std::string>{""} : runs_) {
     records.push_back(explained_run(console, each, hosts_, invocation.settings));
+    if (records.back().is_of_killfile)
+      console.note(
+          fmt::format("{} has no record here or on its first host: this is what its killfile tells",
+                      records.back().run_id));
+  }
   if (console.json()) {
     nlohmann::json all = nlohmann::json::array();
     for (const RunRecord& each : records) all.push_back(to_json(each));
@@ -174,10 +179,6 @@ int ShowAction::run(Invocation& invocation) {
 }
 
 void ShowAction::tell_of(Console& console, const RunRecord& record) const {
-  if (record.is_of_killfile)
-    console.note(
-        fmt::format("{} has no record here or on its first host: this is what its killfile tells",
-                    record.run_id));
   if (patch_) {
     if (record.code.diff.empty())
       throw UsageError(

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -66,6 +67,7 @@ class LeavesTerminal {
 std::optional<std::string> ask_secret(std::string_view question) {
   const OwnedFd terminal = open_terminal();
   if (!terminal) return std::nullopt;
+  ::prctl(PR_SET_DUMPABLE, 0);  // a core would have the answer
   const EndsAtOnce ends_at_once;
   const LeavesTerminal leaves(terminal.get());
   const HiddenTyping hidden(terminal.get());

@@ -85,6 +85,17 @@ expect_equal 2 "$(grep -c "$(md5sum <numbers)" "$out")"
 expect_output '1 of 3 hosts failed'
 expect_equal '1 1' "$(failures 1) $(failures 2)"
 
+# Where sudo says that it asks and reads nothing, the command does not get the password either.
+gives_sudo 2 "$secret" 'ann ALL=(ALL:ALL) ALL'
+sudo_on 2 sh -c 'printf "auth sufficient pam_permit.so\naccount required pam_unix.so\n" >/etc/pam.d/sudo'
+expect_exit 0 typed "$secret" "$DTOOL" command -w h2,h1 --sudo -- cat
+expect_no_output "$secret"
+expect_exit 0 typed "$secret" sh -c '"$0" command -w h2,h1 --sudo --stdin -- md5sum <numbers' "$DTOOL"
+expect_equal 2 "$(grep -c "$(md5sum <numbers)" "$out")"
+# It waits for no input that the command does not read.
+mkfifo never
+expect_exit 0 typed "$secret" sh -c 'exec 9<>never; timeout --foreground 60 "$0" command -w h1,h2 --sudo --stdin -- id -u <&9' "$DTOOL"
+
 # Who may not become root is told so.
 gives_sudo 2 "$secret" 'ben ALL=(ALL:ALL) ALL'
 expect_exit 1 typed "$secret" "$DTOOL" command -w h1,h2,h3 --sudo -- id -u

@@ -151,7 +151,7 @@ kill all | 2 | no run 'all' is recorded | --all ends every run
 plot metrics.jsonl | 2 | metrics.jsonl is a file, and no run | --file metrics.jsonl
 rerun nothing | 2 | no run is recorded | dtool run starts one
 run --resume nothing | 2 | no run is recorded | dtool run starts one
-show a b | 2 | does not expect the word b | dtool show --help
+show a b | 2 | no run is recorded in | dtool run starts one
 diff | 2 | RUN is required | dtool list shows the runs
 diff a | 2 | 1 was named | dtool list shows the runs
 rerun | 2 | RUN is required | dtool list shows the runs

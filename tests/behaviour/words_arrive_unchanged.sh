@@ -55,3 +55,15 @@ if seen != wanted:
     sys.exit('wanted %r, got %r' % (wanted, seen))
 END
 expect_exit 0 timeout 60 "$DTOOL" kill --all --yes --delete
+
+# Through other log-in shells, too; in tcsh no word has a line end.
+needs_isolation
+needs_program fish
+for shell in fish tcsh; do
+  [[ -x /usr/bin/$shell ]] || continue
+  sudo_on 1 sh -c 'sed "s,^\(ann:.*\):/bin/.*,\1:/usr/bin/$1," /etc/passwd >/tmp/passwd.$$; cat /tmp/passwd.$$ >/etc/passwd; rm /tmp/passwd.$$' sh $shell
+  passed=()
+  for word in "${words[@]}"; do [[ $word == *$'\n'* && $shell == tcsh ]] || passed+=("$word"); done
+  expect_exit 0 dtool command --runs_on h1 --json -- printf '%s|' "${passed[@]}"
+  expect_equal "$(printf '%s|' "${passed[@]}")" "$(json 'd["hosts"][0]["stdout"]')"
+done

@@ -85,7 +85,9 @@ KeptThing Keeping::thing(const char* kind, const std::string& path, std::int64_t
 std::string Keeping::user_of(const std::string& kind, const std::string& path) const {
   if (kind == "environment" || kind == "trainer")
     return run_that_uses(path.substr(path.rfind('/') + 1));
-  if (kind == "dtool_host") return without_running({path}).empty() ? "a process" : "";
+  // Another host with this home folder may run it for a run that goes on.
+  if (kind == "dtool_host")
+    return without_running({path}).empty() ? "a process" : run_that_uses("");
   return "";
 }
 
