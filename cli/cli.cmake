@@ -117,8 +117,7 @@ add_library(dtool_cli STATIC
   cli/watch/show.cpp
   cli/watch/status.cpp
   cli/watch/status_answer.cpp
-  cli/watch/status_table.cpp
-)
+  cli/watch/status_table.cpp)
 dtool_join_sources(dtool_cli 12)
 target_link_libraries(dtool_cli PUBLIC dtool_warnings dtool_ssh dtool_sync dtool_killfiles fmt::fmt
   PRIVATE PkgConfig::tomlplusplus PUBLIC

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <initializer_list>
 #include <stdexcept>
@@ -152,6 +153,9 @@ void read_nproc_per_node(Settings& settings, const StrictTable& table, std::stri
   settings.nproc_per_node = is_text ? "auto" : std::to_string(count);
 }
 
+/// The tables in which the keys stand.
+constexpr std::array kTables = {"ssh", "connections", "run", "clean"};
+
 const std::vector<ConfigKey>& config_keys() {
   using enum Decides;
   using S = Settings;
@@ -221,12 +225,13 @@ std::optional<std::string> text_of(const fs::path& file) {
 
 void read_text(Settings& settings, const std::string& text, const fs::path& file) {
   const StrictTable root = StrictTable::parse(text, file.string());
-  root.require_known({"runs_on", "groups", "ssh", "connections", "run", "clean", "environment"});
+  std::vector<std::string> known(kTables.begin(), kTables.end());
+  known.insert(known.end(), {"runs_on", "groups", "environment"});
+  root.require_known(known);
   if (root.has("runs_on")) as_text (&Settings::runs_on)(settings, root, "runs_on");
   if (const auto table = root.table("groups"))
     read_groups(settings, *table, fs::absolute(file).parent_path());
-  for (const char* const name : {"ssh", "connections", "run", "clean"})
-    read_table(settings, root, name);
+  for (const char* const name : kTables) read_table(settings, root, name);
   if (const auto table = root.table("environment")) read_environment(settings, *table);
 }
 
@@ -235,7 +240,7 @@ std::vector<std::string> keys_to_accept(const std::string& text, const fs::path&
   const StrictTable root = StrictTable::parse(text, file.string());
   std::vector<std::string> found;
   for (const std::string& name : root.keys()) {
-    if (name != "ssh" && name != "run" && name != "connections" && name != "clean") {
+    if (std::ranges::count(kTables, name) == 0) {
       found.push_back(name);
       continue;
     }

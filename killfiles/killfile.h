@@ -150,6 +150,9 @@ struct Listed {
 /// All killfiles in `folder`, newest first; empty if there is no such folder.
 std::vector<Listed> list(const std::filesystem::path& folder);
 
+/// Without what `dtool config` started, unless there is nothing else: what `last` counts.
+std::vector<Listed> without_set_ups(const std::vector<Listed>& all);
+
 /// The ids among `newest_first` that `text` may mean: the whole id; `last`, the newest one, and
 /// `last-1`, the one before it; those with that tag (`lr3` of `train_lr3_20261121-…`); those that
 /// begin with it, as by their whole name (`train_lr3`); those that have it within. Throws

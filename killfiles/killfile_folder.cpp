@@ -162,6 +162,14 @@ std::vector<Listed> list(const fs::path& folder) {
   return runs;
 }
 
+std::vector<Listed> without_set_ups(const std::vector<Listed>& all) {
+  std::vector<Listed> runs;
+  std::ranges::copy_if(all, std::back_inserter(runs), [](const Listed& each) {
+    return !each.killfile || each.killfile->kind != RunKind::config;
+  });
+  return runs.empty() ? all : runs;
+}
+
 Meant runs_meant(const std::vector<std::string>& newest_first, std::string_view text) {
   constexpr std::size_t kTime = 23;  // the length of `_20261121-034512-3fa91c`
   if (text.starts_with('@'))
@@ -193,12 +201,8 @@ Listed find(const fs::path& folder, std::string_view text, const Narrow& narrow,
   if (text.empty()) throw std::invalid_argument("the run id is empty");
   const std::vector<Listed> runs = list(folder);
   std::vector<std::string> names;
-  const auto is_run = [](const Listed& each) {
-    return !each.killfile || each.killfile->kind != RunKind::config;
-  };
-  const bool wants_run = text.starts_with("last") && std::ranges::any_of(runs, is_run);
-  for (const Listed& run : runs)
-    if (!wants_run || is_run(run)) names.push_back(name_of(run));
+  for (const Listed& run : text.starts_with("last") ? without_set_ups(runs) : runs)
+    names.push_back(name_of(run));
   const Meant meant_runs = runs_meant(names, text);
   std::vector<Listed> found;
   for (const Listed& run : runs) {

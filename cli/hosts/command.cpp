@@ -10,12 +10,9 @@
 #include <cstring>
 #include <optional>
 #include <stdexcept>
-#include <string>
-#include <vector>
 
 #include "cli/action.h"
 #include "cli/command_output.h"
-#include "cli/console.h"
 #include "cli/host_options.h"
 #include "cli/host_output.h"
 #include "cli/options.h"
@@ -24,7 +21,6 @@
 #include "ssh/program/askpass.h"
 #include "ssh/program/secret_question.h"
 #include "ssh/quote.h"
-#include "ssh/remote.h"
 
 namespace dtool::cli {
 namespace {
@@ -111,21 +107,16 @@ bool has(const ssh::HostResult& result, std::string_view words) {
   return result.err.find(words) != result.err.npos;
 }
 
-/// All that sudo said, and its last line.
+/// What sudo said.
 std::string said(const ssh::HostResult& result) {
-  std::string text = result.err.substr(0, result.err.find_last_not_of(" \r\n") + 1);
-  std::ranges::replace(text, '\n', ' ');
-  return text;
-}
-std::string last_line(const ssh::HostResult& result) {
-  const std::string text = result.err.substr(0, result.err.find_last_not_of(" \r\n") + 1);
-  return text.substr(text.rfind('\n') + 1);
+  return result.err.substr(0, result.err.find_last_not_of(" \r\n") + 1);
 }
 
 ssh::HostResult refused(ssh::HostResult result) {
   if (result.failure != ssh::Failure::none) return result;
   result.error = result.exit_code == kNotFound ? "there is no sudo on this host"
                                                : fmt::format("sudo: {}", said(result));
+  std::ranges::replace(result.error, '\n', ' ');
   return result;
 }
 
@@ -171,9 +162,10 @@ std::vector<std::optional<ssh::HostResult>> Sudo::make_ready(ssh::Remote& remote
     const bool is_hosts_own = tried.failure != ssh::Failure::none ||
                               has(tried, "is not allowed to") || has(tried, "not in the sudoers");
     if (!is_hosts_own)
-      throw UsageError(fmt::format("sudo on {} does not take this password: {}",
-                                   ssh::to_string(tried.host), last_line(tried)),
-                       "it was tried once, and nothing was run on any host");
+      throw UsageError(
+          fmt::format("sudo on {} does not take this password: {}", ssh::to_string(tried.host),
+                      said(tried).substr(said(tried).rfind('\n') + 1)),
+          "it was tried once, and nothing was run on any host");
     known[i] = refused(std::move(tried));
   }
   return known;

@@ -109,11 +109,9 @@ killfiles::Killfile recorded_run(const std::string& id, const std::string& hint)
     if (!found.killfile) throw unreadable(found);
     return *found.killfile;
   }
-  const std::vector<killfiles::Listed> runs = killfiles::list(killfile_folder());
-  for (const bool set_ups_count : {false, true})
-    for (const killfiles::Listed& each : runs)
-      if (each.killfile && (set_ups_count || each.killfile->kind != killfiles::RunKind::config))
-        return *each.killfile;
+  const auto runs = killfiles::without_set_ups(killfiles::list(killfile_folder()));
+  for (const killfiles::Listed& each : runs)
+    if (each.killfile) return *each.killfile;
   if (!runs.empty()) throw unreadable(runs.front());
   throw UsageError("no run is recorded in " + killfile_folder().string(), hint);
 }

@@ -14,7 +14,6 @@
 #include "cli/command_line.h"
 #include "cli/completion_scripts.h"
 #include "cli/console.h"
-#include "cli/options.h"
 #include "cli/plan/experiment.h"
 #include "cli/record/recorded.h"
 #include "cli/settings.h"

@@ -31,7 +31,9 @@ class RunPlace : public CommandPlace {
  public:
   void add_options(Options& command, std::string& line) override;
   Targets targets(Invocation& invocation) override;
-  std::vector<std::optional<ssh::HostResult>> make_ready(ssh::Remote& remote) override;
+  std::vector<std::optional<ssh::HostResult>> make_ready(ssh::Remote& remote) override {
+    return find_unready(remote, run_);
+  }
   std::string line(std::size_t host, const std::vector<std::string>& words) const override {
     return visit_line(run_, host, words);
   }
@@ -78,23 +80,6 @@ Targets RunPlace::targets(Invocation& invocation) {
   return chosen;
 }
 
-std::vector<std::optional<ssh::HostResult>> RunPlace::make_ready(ssh::Remote& remote) {
-  std::vector<ssh::Task> tasks;
-  for (std::size_t i = 0; i < run_.machines.size(); ++i)
-    tasks.push_back({i, visit_request(run_, i)});
-  ssh::Events nobody;
-  ssh::RunOptions options;
-  options.timeout = std::chrono::seconds(30);
-  options.on_interrupt = ssh::OnInterrupt::leave;
-  std::vector<ssh::HostResult> results = remote.run(std::move(tasks), nobody, options);
-  std::vector<std::optional<ssh::HostResult>> known(results.size());
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    ssh::HostResult checked = check_visit(run_, i, std::move(results[i]));
-    if (!checked.ok()) known[i] = std::move(checked);
-  }
-  return known;
-}
-
 }  // namespace
 
 killfiles::Killfile run_to_visit(const std::string& id) {
@@ -128,6 +113,23 @@ ssh::HostResult check_visit(const killfiles::Killfile& run, std::size_t machine,
   }
   if (!result.error.empty()) result.failure = ssh::Failure::unproven;
   return result;
+}
+
+std::vector<std::optional<ssh::HostResult>> find_unready(ssh::Remote& remote,
+                                                         const killfiles::Killfile& run) {
+  std::vector<ssh::Task> tasks;
+  for (std::size_t i = 0; i < run.machines.size(); ++i) tasks.push_back({i, visit_request(run, i)});
+  ssh::Events nobody;
+  ssh::RunOptions options;
+  options.timeout = std::chrono::seconds(30);
+  options.on_interrupt = ssh::OnInterrupt::leave;
+  std::vector<ssh::HostResult> results = remote.run(std::move(tasks), nobody, options);
+  std::vector<std::optional<ssh::HostResult>> unready(results.size());
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    ssh::HostResult checked = check_visit(run, i, std::move(results[i]));
+    if (!checked.ok()) unready[i] = std::move(checked);
+  }
+  return unready;
 }
 
 std::string visit_line(const killfiles::Killfile& run, std::size_t machine,

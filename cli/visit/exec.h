@@ -49,6 +49,10 @@ ssh::Command visit_request(const killfiles::Killfile& run, std::size_t machine);
 ssh::HostResult check_visit(const killfiles::Killfile& run, std::size_t machine,
                             ssh::HostResult result);
 
+/// Both, for all machines of the run, whose hosts are those of `remote`. Nothing: it is ready.
+std::vector<std::optional<ssh::HostResult>> find_unready(ssh::Remote& remote,
+                                                         const killfiles::Killfile& run);
+
 /// The line for the host's login shell. `words`: as after `--`; none: a shell.
 std::string visit_line(const killfiles::Killfile& run, std::size_t machine,
                        std::vector<std::string> words);

@@ -123,7 +123,7 @@ void TensorboardAction::on_output(std::size_t, ssh::Stream, std::string_view byt
 
 int TensorboardAction::run(Invocation& invocation) {
   console_ = &invocation.console;
-  const killfiles::Killfile run = run_to_visit(id_);
+  killfiles::Killfile run = run_to_visit(id_);
   const std::size_t place = machine_.empty() ? 0 : find_machine(run, machine_);
   const std::string machine = std::to_string(run.machines[place].id);
   const std::string name = fmt::format("machine{} of {}", machine, run.run_id);
@@ -131,17 +131,15 @@ int TensorboardAction::run(Invocation& invocation) {
   target_ = {"forward", run.run_id, "--machine=" + machine};
   is_here_ = targets.hosts[place].is_local;
   const auto remote = invocation.reach({targets.hosts[place]}, targets.connect);
-  ssh::RunOptions options;
-  options.on_interrupt = ssh::OnInterrupt::leave;
-  ssh::Events nobody;
-  ssh::HostResult result =
-      check_visit(run, place, remote->run({{0, visit_request(run, place)}}, nobody, options)[0]);
-  if (!result.ok()) {
-    report_failures(*console_, {result}, "looking for " + name);
+  run.machines = {run.machines[place]};
+  if (const auto unready = find_unready(*remote, run)[0]) {
+    report_failures(*console_, {*unready}, "looking for " + name);
     return remote->interrupted() ? kInterrupted : kSomeFailed;
   }
-  const std::string line = visit_line(run, place, {"sh", "-c", kScript, "sh", folder_});
-  result = remote->run({{0, ssh::Command{.line = line}}}, *this, options)[0];
+  const std::string line = visit_line(run, 0, {"sh", "-c", kScript, "sh", folder_});
+  ssh::RunOptions options;
+  options.on_interrupt = ssh::OnInterrupt::leave;
+  ssh::HostResult result = remote->run({{0, ssh::Command{.line = line}}}, *this, options)[0];
   if (forwarding_ != 0 && ::kill(forwarding_, SIGTERM) == 0) ::waitpid(forwarding_, nullptr, 0);
   if (remote->interrupted()) return kInterrupted;
   if (result.failure == ssh::Failure::none && result.exit_code == kNoTensorBoard)

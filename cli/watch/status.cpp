@@ -13,11 +13,8 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "cli/action.h"
-#include "cli/console.h"
 #include "cli/host_options.h"
 #include "cli/options.h"
 #include "cli/record/recorded.h"
@@ -25,9 +22,7 @@
 #include "cli/watch/run_status.h"
 #include "cli/watch/status_answer.h"
 #include "cli/watch/status_table.h"
-#include "killfiles/killfile.h"
 #include "ssh/machine/interrupts.h"
-#include "ssh/remote.h"
 
 namespace dtool::cli {
 namespace {
