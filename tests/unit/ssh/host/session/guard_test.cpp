@@ -36,8 +36,12 @@ const tests::OwnProgram kGuardProgram("guard", run_guard);
 
 class GuardTest : public testing::Test {
  protected:
-  GuardTest() { guard(0); }
+  GuardTest() {
+    guard(0);
+    std::filesystem::current_path(folder_.path());  // where a session runs, and so its guard
+  }
   ~GuardTest() override {
+    std::filesystem::current_path(outside_);
     if (process_ <= 0) return;
     ::kill(process_, SIGKILL);
     wait_for_child(process_);
@@ -53,7 +57,6 @@ class GuardTest : public testing::Test {
     ::dup2(ends[0], STDIN_FILENO);
     for (const int each : ends) ::close(each);
     ::setenv("DTOOL_RUN_ID", run_id().c_str(), 1);
-    std::filesystem::current_path(folder_.path());
     ::_exit(run_guard());
   }
 
@@ -83,7 +86,6 @@ class GuardTest : public testing::Test {
   /// A session that ends so, with a guard that is told to end meanwhile.
   [[noreturn]] void be_session(bool is_dismissed) noexcept {
     ::setenv("DTOOL_RUN_ID", run_id().c_str(), 1);
-    std::filesystem::current_path(folder_.path());
     Guard guard;
     const std::string words = "/proc/" + std::to_string(guard.pid()) + "/cmdline";
     for (int i = 0; i < 2000 && !tests::read_text(words).starts_with("dtool-host"); ++i)
@@ -108,6 +110,7 @@ class GuardTest : public testing::Test {
     return has_ended;
   }
 
+  const std::filesystem::path outside_ = std::filesystem::current_path();
   const tests::TemporaryFolder folder_;
   pid_t process_ = -1;
 };
