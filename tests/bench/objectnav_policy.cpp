@@ -60,7 +60,7 @@ struct Bench {
     observations = random_observations({kSteps, samplers});
     memory = 0.5 * at::randn({samplers, size.hidden});
     keep = at::rand({kSteps, samplers}).gt(0.02).to(at::kFloat);
-    actions = at::randint(kActions, {kSteps, samplers}, at::kByte);
+    actions = at::randint(kActions, {kSteps, samplers, 1}, at::kFloat);
     taken = {actions, at::full({kSteps, samplers}, -1.79F), at::zeros({kSteps, samplers}),
              at::randn({kSteps, samplers}), at::randn({kSteps, samplers})};
     const auto parameters = network.parameters();
@@ -124,7 +124,7 @@ void Bench::act() {
            }) /
            steps;
   };
-  std::vector<std::uint8_t> chosen(static_cast<std::size_t>(memory.size(0)));
+  std::vector<float> chosen(static_cast<std::size_t>(memory.size(0)));
   std::vector<float> log_probs(chosen.size());
   const at::Tensor logits = at::randn({memory.size(0), kActions});
   fmt::print("acting, a step of one sampler:\n");

@@ -34,7 +34,7 @@ TEST_F(ActorCriticReference, HasTheGradientsOfPyTorchsModules) {
   const ActorCritic network(objectnav_spec(), {.embedding = 24, .hidden = 20}, at::kCPU);
   const Sequences given(20);
   const PolicyOutput output = network.unroll(given.observations, given.memory, given.keep);
-  const at::Tensor actions = at::randint(kActions, {kSteps, kRows}, at::kByte);
+  const at::Tensor actions = at::randint(kActions, {kSteps, kRows, 1}, at::kFloat);
   const TakenSteps taken{actions, at::log(at::full({kSteps, kRows}, 1.0 / 6)),
                          output.values.detach() + 0.1 * at::randn({kSteps, kRows}),
                          at::randn({kSteps, kRows}), at::randn({kSteps, kRows})};
@@ -45,7 +45,7 @@ TEST_F(ActorCriticReference, HasTheGradientsOfPyTorchsModules) {
   give("observations", given.observations);
   give("memory", given.memory);
   give("keep", given.keep);
-  give("actions", taken.actions);
+  give("actions", taken.actions.squeeze(-1));
   give("log_probs", taken.log_probs);
   give("old_values", taken.values);
   give("advantages", taken.advantages);
@@ -82,7 +82,7 @@ TEST(ActorCritic, LearnsNothingFromNoSamplers) {
       network.unroll(random_observations({kSteps, 0}), at::zeros({0, network.memory_size()}),
                      at::ones({kSteps, 0}));
   const at::Tensor none = at::zeros({kSteps, 0});
-  const TakenSteps taken{none.to(at::kByte), none, none, none, none};
+  const TakenSteps taken{none.unsqueeze(-1), none, none, none, none};
   ppo_loss({}, output.logits, output.values, taken, at::scalar_tensor(10.0F)).loss.backward();
   for (const auto& [name, tensor] : network.parameters()) {
     ASSERT_TRUE(tensor.grad().defined()) << name;

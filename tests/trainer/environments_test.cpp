@@ -15,6 +15,7 @@
 #include "trainer/reinforcement/actor_critic.h"
 #include "trainer/reinforcement/ddppo.h"
 #include "trainer/reinforcement/mini_batches.h"
+#include "trainer/reinforcement/rollout.h"
 #include "trainer/reinforcement/validation.h"
 #include "trainer/training/checkpoint_folder.h"
 
@@ -26,20 +27,24 @@ constexpr int kCells = 5;
 constexpr double kMostSteps = 8;
 
 const EnvironmentSpec kCorridorSpec = {
-    {{"place", {1}, kCells}, {"end with the reward, previous action", {2}, 3}},
-    2,
+    {{"place", {1}, ObservedKind::codes, kCells},
+     {"end with the reward, previous action", {2}, ObservedKind::codes, 3}},
+    {{2}, {}, {}},
     {"found", "length"}};
 
 /// The agent begins in the middle, and sees at which end the reward is. Action 0 is a step to the
 /// left, 1 to the right.
-class Corridor : public Environments {
+class Corridor : public ThreadedEnvironments {
  public:
-  Corridor(EpisodeSet set, std::uint64_t seed, std::int64_t first, int count)
-      : seed_(seed * 2 + (set == EpisodeSet::validation ? 1 : 0)),
+  Corridor(EpisodeSet set, std::uint64_t seed, std::int64_t first, int count, int threads = 0)
+      : ThreadedEnvironments(threads),
+        seed_(seed * 2 + (set == EpisodeSet::validation ? 1 : 0)),
         first_(first),
         agents_(static_cast<std::size_t>(count)) {
     for (std::size_t i = 0; i < agents_.size(); ++i) begin_episode(i);
   }
+
+  ~Corridor() override { end_threads(); }
 
   const EnvironmentSpec& spec() const override { return kCorridorSpec; }
   int count() const override { return static_cast<int>(agents_.size()); }
@@ -58,8 +63,12 @@ class Corridor : public Environments {
       const bool is_at_an_end = agent.place == 0 || agent.place == kCells - 1;
       const bool found = is_at_an_end && (agent.place == 0) == (agent.rewarded_end == 0);
       arrays.rewards[i] = found ? 1 : 0;
-      arrays.ended[i] = is_at_an_end || agent.steps == kMostSteps;
-      if (arrays.ended[i] != 0) {
+      const bool is_cut_off = !is_at_an_end && agent.steps == kMostSteps;
+      arrays.endings[i] = is_at_an_end ? Ending::terminated
+                          : is_cut_off ? Ending::truncated
+                                       : Ending::none;
+      if (is_cut_off) show(i, arrays.last_observations);
+      if (is_at_an_end || is_cut_off) {
         const double reward = found ? 1 : 0;
         if (agent.counted > 0) agent.sums += {1, agent.steps, reward, {reward, agent.steps}};
         --agent.counted;
@@ -113,10 +122,27 @@ class Corridor : public Environments {
   std::vector<Agent> agents_;
 };
 
-std::unique_ptr<Environments> make_corridors(EpisodeSet set, std::uint64_t seed, std::int64_t first,
-                                             int count) {
-  return std::make_unique<Corridor>(set, seed, first, count);
-}
+/// Goes to the right and back again. The value of a state is ten times the place, and how many
+/// observations of the episode there were.
+struct ThereAndBack : Policy {
+  PolicyOutput act(const at::Tensor& observations, const at::Tensor& memory,
+                   const at::Tensor& keep) const override {
+    const at::Tensor seen = observations.to(at::kFloat);
+    const at::Tensor looks = memory * keep.unsqueeze(1) + 1;
+    const at::Tensor goes_right = seen.select(1, 2).ne(2).to(at::kFloat);
+    const at::Tensor logits = at::stack({1 - goes_right, goes_right}, 1) * 1000;
+    const at::Tensor values = 10 * seen.select(1, 0) + looks.squeeze(1);
+    return {logits, values, at::cat({logits, values.unsqueeze(1)}, 1), looks};
+  }
+  PolicyOutput unroll(const at::Tensor&, const at::Tensor&, const at::Tensor&) const override {
+    return {};
+  }
+  const EnvironmentSpec& spec() const override { return kCorridorSpec; }
+  std::int64_t memory_size() const override { return 1; }
+  at::Device device() const override { return at::kCPU; }
+  std::vector<NamedTensor> parameters() const override { return {}; }
+  std::vector<NamedTensor> buffers() const override { return {}; }
+};
 
 class CorridorRun : public OwnFolder {
  protected:
@@ -142,17 +168,21 @@ class CorridorRun : public OwnFolder {
   std::string train(ActorCritic& policy) {
     const dtool::trainer::Run run{experiment_, options_, meeting_, group_};
     testing::internal::CaptureStdout();
-    train_ddppo(run, settings_, make_corridors, policy);
+    train_ddppo(run, settings_, make_, policy);
     return testing::internal::GetCapturedStdout();
   }
 
   Scores scores_of(const ActorCritic& policy) {
-    return validate(make_corridors, settings_.validation, policy, group_);
+    return validate(make_, settings_.validation, policy, group_);
   }
 
   Experiment experiment_;
   CommandLine options_;
   DdPpoSettings settings_;
+  const MakeEnvironments make_ = [this](EpisodeSet set, std::uint64_t seed, std::int64_t first,
+                                        int count) {
+    return std::make_unique<Corridor>(set, seed, first, count, settings_.threads);
+  };
   const Meeting meeting_;
   const Group group_;
 };
@@ -187,4 +217,22 @@ TEST_F(CorridorRun, WithoutAStateARunGoesOnWithNewEpisodes) {
   EXPECT_NE(said.find("resumed from"), said.npos) << said;
   EXPECT_NE(said.find("0 of 16 samplers go on"), said.npos) << said;
   EXPECT_GT(scores_of(again)[1].second, 0.95) << said;
+}
+
+TEST(Collector, ALimitCutsAnEpisodeOffButNotTheValueOfWhatWouldHaveCome) {
+  const ThereAndBack policy;
+  for (const int threads : {0, 1}) {
+    Corridor corridors(EpisodeSet::training, 1, 0, 4, threads);
+    Collector collector(corridors, policy, 0.5, 1, 0);
+    constexpr std::int64_t kSteps = 10;
+    Rollout rollout(kSteps, 4, policy);
+    collector.collect(rollout, 0, [](std::int64_t) { return false; });
+    for (std::int64_t step = 0; step < kSteps; ++step) {
+      // The eighth step leads back to the middle; the policy's ninth look would have seen that.
+      const double expected = step + 1 == kMostSteps ? 0.5 * (10 * (kCells / 2) + 9) : 0;
+      EXPECT_EQ(rollout.rewards[step].min().item<double>(), expected) << step;
+      EXPECT_EQ(rollout.rewards[step].max().item<double>(), expected) << step;
+      EXPECT_EQ(rollout.keep[step + 1].sum().item<double>(), step + 1 == kMostSteps ? 0 : 4);
+    }
+  }
 }

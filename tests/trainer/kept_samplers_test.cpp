@@ -29,7 +29,7 @@ struct Rank {
         policy(objectnav_spec(), {4, kHidden}, at::kCPU),
         samplers(EnvironmentSettings(), EpisodeSet::training, seed, its.first,
                  static_cast<int>(its.count)),
-        collector(samplers, 0, policy, seed, its.first) {}
+        collector(samplers, policy, 0.99, seed, its.first) {}
 
   void collect(std::int64_t steps) {
     Rollout rollout(steps, samplers.count(), policy);

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <new>
 #include <stdexcept>
@@ -52,16 +53,18 @@ struct Arrays {
   explicit Arrays(int count)
       : actions(static_cast<std::size_t>(count)),
         rewards(actions.size()),
-        ended(actions.size()),
-        observations(actions.size() * kObservationBytes) {}
+        endings(actions.size()),
+        observations(actions.size() * kObservationBytes),
+        last_observations(observations.size()) {}
 
   bool operator==(const Arrays&) const = default;
-  operator StepArrays() { return {actions, rewards, ended, observations}; }
+  operator StepArrays() { return {actions, rewards, endings, observations, last_observations}; }
 
-  std::vector<std::uint8_t> actions;
+  std::vector<float> actions;
   std::vector<float> rewards;
-  std::vector<std::uint8_t> ended;
+  std::vector<Ending> endings;
   std::vector<std::uint8_t> observations;
+  std::vector<std::uint8_t> last_observations;
 };
 
 /// Each action as likely as the others, the same for a global sampler and step always.
@@ -69,12 +72,13 @@ void draw_actions(Arrays& arrays, std::int64_t first_sampler, int step) {
   for (std::size_t i = 0; i < arrays.actions.size(); ++i) {
     const auto sampler = static_cast<std::uint64_t>(first_sampler) + i;
     Random random(sampler * 1'000'003 + static_cast<std::uint64_t>(step));
-    arrays.actions[i] = static_cast<std::uint8_t>(random.below(kActions));
+    arrays.actions[i] = static_cast<float>(random.below(kActions));
   }
 }
 
 void step_all(Samplers& samplers, Arrays& arrays) {
-  samplers.step(0, samplers.count(), arrays);
+  samplers.begin(0, samplers.count(), arrays);
+  samplers.wait();
 }
 
 template <class Value>
@@ -103,7 +107,7 @@ TEST(ObjectNavSamplers, TwoHalvesSeeWhatOneWholeSees) {
     step_all(second, right);
     ASSERT_EQ(all.observations, joined(left.observations, right.observations));
     ASSERT_EQ(all.rewards, joined(left.rewards, right.rewards));
-    ASSERT_EQ(all.ended, joined(left.ended, right.ended));
+    ASSERT_EQ(all.endings, joined(left.endings, right.endings));
   }
   const EpisodeSums sums = whole.take_sums();
   EpisodeSums halves = first.take_sums();
@@ -177,6 +181,36 @@ TEST(ObjectNavSamplers, ARandomPolicyHardlyEverSucceeds) {
   EXPECT_LT(sums.scores[0], sums.episodes / 50);
 }
 
+TEST(ObjectNavSamplers, TheStepLimitTruncatesAndShowsTheLastState) {
+  EnvironmentSettings settings;
+  settings.step_limit = 3;
+  Samplers samplers(settings, EpisodeSet::training, 1, 0, 30);
+  Arrays arrays(30);
+  int done = 0;
+  for (int step = 0; step < 3; ++step) {
+    draw_actions(arrays, 0, step);
+    for (std::size_t i = 0; step < 2 && i < arrays.actions.size(); ++i) arrays.actions[i] = 1;
+    std::ranges::fill(arrays.last_observations, 255);
+    step_all(samplers, arrays);
+    for (std::size_t i = 0; i < arrays.actions.size(); ++i) {
+      const bool is_done = arrays.actions[i] == static_cast<float>(Move::done);
+      done += is_done ? 1 : 0;
+      const Ending expected = is_done     ? Ending::terminated
+                              : step == 2 ? Ending::truncated
+                                          : Ending::none;
+      ASSERT_EQ(arrays.endings[i], expected);
+      const std::uint8_t* const last = &arrays.last_observations[i * kObservationBytes];
+      const auto previous = static_cast<std::uint8_t>(arrays.actions[i]);
+      if (expected != Ending::truncated) {
+        ASSERT_EQ(last[kPreviousActionByte], 255) << "it is not written";
+      } else if (last[kPreviousActionByte] != kMoveWasBlocked) {
+        ASSERT_EQ(last[kPreviousActionByte], previous);
+      }
+    }
+  }
+  EXPECT_GT(done, 0);
+}
+
 TEST(ObjectNavSamplers, StepsAllocateNothing) {
   Samplers samplers({}, EpisodeSet::training, 9, 0, 16);
   Arrays arrays(16);
@@ -208,21 +242,20 @@ TEST(ObjectNavSamplers, OnlyTheAskedForEpisodesOfEachAreCounted) {
   EXPECT_EQ(samplers.take_sums().episodes, 0);
 }
 
-TEST(SteppingThreads, StepWhatTheCallersThreadWouldHave) {
+TEST(ThreadedEnvironments, StepWhatTheCallersThreadWouldHave) {
   for (const int threads : {0, 1, 3}) {
     Samplers alone({}, EpisodeSet::training, 5, 0, 10);
-    Samplers shared({}, EpisodeSet::training, 5, 0, 10);
+    Samplers shared({}, EpisodeSet::training, 5, 0, 10, threads);
     Arrays expected(10), arrays(10);
-    SteppingThreads stepping(shared, threads);
     for (int step = 0; step < 300; ++step) {
       draw_actions(expected, 0, step);
       draw_actions(arrays, 0, step);
       step_all(alone, expected);
       // Two groups, as a loop does that chooses one's actions while the other is stepped.
-      stepping.begin(0, 4, arrays);
-      stepping.wait();
-      stepping.begin(4, 10, arrays);
-      stepping.wait();
+      shared.begin(0, 4, arrays);
+      shared.wait();
+      shared.begin(4, 10, arrays);
+      shared.wait();
       ASSERT_EQ(arrays, expected) << threads << " threads";
     }
     EXPECT_EQ(alone.take_sums().reward, shared.take_sums().reward);

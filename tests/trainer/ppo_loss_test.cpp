@@ -22,9 +22,9 @@ struct Moved {
     torch::manual_seed(1);
     logits = at::randn({kRolloutSteps, kRolloutRows, kActions}).requires_grad_(true);
     values = at::randn({kRolloutSteps, kRolloutRows}).requires_grad_(true);
-    taken.actions = at::randint(kActions, {kRolloutSteps, kRolloutRows}, at::kByte);
+    taken.actions = at::randint(kActions, {kRolloutSteps, kRolloutRows, 1}, at::kFloat);
     taken.log_probs = at::log_softmax(logits.detach() + 0.2 * at::randn_like(logits), -1)
-                          .gather(-1, taken.actions.to(at::kLong).unsqueeze(-1))
+                          .gather(-1, taken.actions.to(at::kLong))
                           .squeeze(-1);
     taken.values = values.detach() + 0.2 * at::randn_like(values);
     taken.advantages = at::randn_like(values).detach();
@@ -43,7 +43,7 @@ TEST_F(Ppo, LossAndGradientsAreThePapers) {
   const Moved moved;
   give("logits", moved.logits);
   give("values", moved.values);
-  give("actions", moved.taken.actions);
+  give("actions", moved.taken.actions.squeeze(-1));
   give("log_probs", moved.taken.log_probs);
   give("old_values", moved.taken.values);
   give("advantages", moved.taken.advantages);

@@ -15,7 +15,7 @@ namespace dtool::trainer {
 /// generator.
 inline at::Tensor random_observations(std::vector<std::int64_t> shape) {
   std::vector<at::Tensor> bytes;
-  for (const CodedBytes& part : objectnav_spec().observations) {
+  for (const Observed& part : objectnav_spec().observations) {
     for (std::int64_t i = 0; i < part.bytes(); ++i) {
       bytes.push_back(at::randint(part.codes, shape, at::kByte));
     }

@@ -223,7 +223,7 @@ TEST(RecordedStep, WaitsForNothingInObjectNav) {
   EXPECT_EQ(waiting_in([&] { policy.act(observations[0], memory, keep[0]); }), Names{});
 
   const at::Tensor each = at::rand({kSteps, kRows});
-  const TakenSteps taken{at::ones({kSteps, kRows}, at::kByte), each, each, each, each};
+  const TakenSteps taken{at::ones({kSteps, kRows, 1}), each, each, each, each};
   const at::Tensor logits = at::rand({kSteps, kRows, kActions}).requires_grad_(true);
   EXPECT_EQ(waiting_in([&] {
               ppo_loss({}, logits, each, taken, at::scalar_tensor(1.0F)).loss.backward();

@@ -17,13 +17,13 @@ using namespace dtool::trainer;
 namespace {
 
 struct Drawn {
-  std::vector<std::uint8_t> actions;
+  std::vector<float> actions;
   std::vector<float> log_probs;
 };
 
 Drawn draw(const at::Tensor& logits, std::uint64_t seed, std::int64_t first, std::int64_t step) {
   const auto size = static_cast<std::size_t>(logits.size(0));
-  Drawn drawn{std::vector<std::uint8_t>(size), std::vector<float>(size)};
+  Drawn drawn{std::vector<float>(size), std::vector<float>(size)};
   sample_actions(logits, seed, first, step, drawn.actions.data(), drawn.log_probs.data());
   return drawn;
 }
@@ -39,9 +39,10 @@ TEST(SampleActions, DrawsEachAsOftenAsItIsLikely) {
   for (int step = 0; step < kSteps; ++step) {
     const Drawn drawn = draw(logits, 1, 0, step);
     for (std::size_t i = 0; i < kSamplers; ++i) {
-      ++counts[drawn.actions[i]];
-      ASSERT_NEAR(drawn.log_probs[i], std::log(probabilities[drawn.actions[i]].item<double>()),
-                  1e-5);
+      const auto action = static_cast<std::size_t>(drawn.actions[i]);
+      ++counts[action];
+      ASSERT_NEAR(drawn.log_probs[i],
+                  std::log(probabilities[static_cast<std::int64_t>(action)].item<double>()), 1e-5);
     }
   }
   double chi_square = 0;

@@ -34,7 +34,8 @@ void run_objectnav(const Run& run) {
   const ObjectNavSettings& settings = objectnav_of(run.experiment);
   const MakeEnvironments make = [&](EpisodeSet set, std::uint64_t seed, std::int64_t first,
                                     int count) {
-    return std::make_unique<Samplers>(settings.environment, set, seed, first, count);
+    const int threads = set == EpisodeSet::training ? settings.learning.threads : 0;
+    return std::make_unique<Samplers>(settings.environment, set, seed, first, count, threads);
   };
   ActorCritic policy = make_policy(settings, run.group.device);
   if (settings.learning.validation.follow.empty()) {
@@ -57,10 +58,10 @@ struct Agent {
     const at::Tensor keep = at::full({1}, scene.episode.steps == 0 ? 0.0F : 1.0F);
     const PolicyOutput seen = network.act(observation, memory, keep);
     memory = seen.memory;
-    std::uint8_t action = 0;
+    float action = 0;
     float log_prob = 0;
     sample_actions(seen.logits, seed, scene.sampler, scene.episode.steps, &action, &log_prob);
-    return static_cast<Move>(action);
+    return static_cast<Move>(static_cast<std::uint8_t>(action));
   }
 };
 

@@ -103,18 +103,22 @@ void restore_scene(const EnvironmentSettings& settings, const Saved& from, Scene
 }  // namespace
 
 const EnvironmentSpec& objectnav_spec() {
-  static const EnvironmentSpec spec = {{{"seen", {kViewCells}, kSeenKinds},
-                                        {"goal", {1}, kObjectClasses},
-                                        {"previous action", {1}, kPreviousActions},
-                                        {"head", {1}, kHeads}},
-                                       kActions,
-                                       {"success", "spl"}};
+  const auto codes = [](const char* name, std::int64_t bytes, std::int64_t kinds) {
+    return Observed{name, {bytes}, ObservedKind::codes, kinds};
+  };
+  static const EnvironmentSpec spec = {
+      {codes("seen", kViewCells, kSeenKinds), codes("goal", 1, kObjectClasses),
+       codes("previous action", 1, kPreviousActions), codes("head", 1, kHeads)},
+      {{kActions}, {}, {}},
+      {"success", "spl"}};
   return spec;
 }
 
 Samplers::Samplers(const EnvironmentSettings& settings, EpisodeSet set, std::uint64_t seed,
-                   std::int64_t first_sampler, int count)
-    : settings_(settings), samplers_(static_cast<std::size_t>(count)) {
+                   std::int64_t first_sampler, int count, int threads)
+    : ThreadedEnvironments(threads),
+      settings_(settings),
+      samplers_(static_cast<std::size_t>(count)) {
   for (std::size_t i = 0; i < samplers_.size(); ++i) {
     Scene& scene = samplers_[i].scene;
     scene.set = set;
@@ -124,7 +128,9 @@ Samplers::Samplers(const EnvironmentSettings& settings, EpisodeSet set, std::uin
   }
 }
 
-Samplers::~Samplers() = default;
+Samplers::~Samplers() {
+  end_threads();
+}
 
 int Samplers::count() const {
   return static_cast<int>(samplers_.size());
@@ -140,18 +146,25 @@ void Samplers::observe(std::span<std::uint8_t> observations) const {
 }
 
 void Samplers::step(int begin, int end, const StepArrays& arrays) {
-  const auto [actions, rewards, ended, observations] = arrays;
+  const auto [actions, rewards, endings, observations, last_observations] = arrays;
   assert(0 <= begin && begin <= end && end <= count());
   assert(actions.size() == samplers_.size() && rewards.size() == samplers_.size());
-  assert(ended.size() == samplers_.size());
+  assert(endings.size() == samplers_.size());
   assert(observations.size() == samplers_.size() * kObservationBytes);
+  assert(last_observations.size() == observations.size());
   for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
-    assert(actions[i] < kActions);
+    assert(actions[i] >= 0 && actions[i] < kActions);
     Scene& scene = samplers_[i].scene;
-    const StepOutcome outcome = take_step(settings_, scene.house, scene.field,
-                                          static_cast<Move>(actions[i]), scene.episode);
+    const auto move = static_cast<Move>(static_cast<std::uint8_t>(actions[i]));
+    const StepOutcome outcome = take_step(settings_, scene.house, scene.field, move, scene.episode);
     rewards[i] = outcome.reward;
-    ended[i] = outcome.has_ended ? 1 : 0;
+    endings[i] = !outcome.has_ended   ? Ending::none
+                 : move == Move::done ? Ending::terminated
+                                      : Ending::truncated;  // by the step limit
+    if (endings[i] == Ending::truncated) {
+      dtool::trainer::observe(scene.house, scene.episode,
+                              &last_observations[i * kObservationBytes]);
+    }
     if (outcome.has_ended) {
       samplers_[i].count(outcome);
       begin_episode(settings_, scene, scene.number + 1);
@@ -189,7 +202,7 @@ std::vector<std::uint8_t> Samplers::state() const {
   return state;
 }
 
-void Samplers::restore(const std::vector<std::uint8_t>& state) {
+GoesOn Samplers::restore(const std::vector<std::uint8_t>& state) {
   const std::size_t count = state.size() / sizeof(Saved);
   if (state.size() % sizeof(Saved) != 0 || count > samplers_.size()) {
     throw std::runtime_error("the environments' state is of another number of samplers");
@@ -203,6 +216,7 @@ void Samplers::restore(const std::vector<std::uint8_t>& state) {
     restored[i].sums = one.sums;
   }
   std::copy(restored.begin(), restored.end(), samplers_.begin());
+  return GoesOn::exactly;
 }
 
 }  // namespace dtool::trainer

@@ -15,27 +15,28 @@ namespace dtool::trainer {
 /// scores `success` (1 or 0) and `spl`.
 const EnvironmentSpec& objectnav_spec();
 
-/// `count` environments with the global numbers from `first_sampler` on. After the constructor,
-/// only `take_sums`, `state` and `restore` allocate memory.
-class Samplers : public Environments {
+/// `count` environments with the global numbers from `first_sampler` on, stepped by `threads`.
+/// After the constructor, only `take_sums`, `state` and `restore` allocate memory.
+class Samplers : public ThreadedEnvironments {
  public:
   Samplers(const EnvironmentSettings& settings, EpisodeSet set, std::uint64_t seed,
-           std::int64_t first_sampler, int count);
+           std::int64_t first_sampler, int count, int threads = 0);
   ~Samplers() override;
 
   const EnvironmentSpec& spec() const override { return objectnav_spec(); }
   int count() const override;
   void observe(std::span<std::uint8_t> observations) const override;
-  /// The actions are values of Move.
-  void step(int begin, int end, const StepArrays& arrays) override;
   EpisodeSums take_sums() override;
   void count_only(std::int64_t each) override;
   bool counted_all() const override;
   std::vector<std::uint8_t> state() const override;
-  void restore(const std::vector<std::uint8_t>& state) override;
+  GoesOn restore(const std::vector<std::uint8_t>& state) override;
 
  private:
   struct Sampler;
+
+  /// The actions are values of Move.
+  void step(int begin, int end, const StepArrays& arrays) override;
 
   EnvironmentSettings settings_;
   std::vector<Sampler> samplers_;

@@ -33,9 +33,9 @@ ActorCritic::ActorCritic(const EnvironmentSpec& spec, const NetworkSettings& set
   gru_.recurrent = learned(orthogonal(hidden, 3 * hidden, 1), device);
   gru_.input_bias = zeros(3 * hidden);
   gru_.recurrent_bias = zeros(3 * hidden);
-  const at::Tensor action_rows = orthogonal(spec.actions, hidden, 0.01);
+  const at::Tensor action_rows = orthogonal(spec.actions.parameters(), hidden, 0.01);
   head_weight_ = learned(at::cat({action_rows, orthogonal(1, hidden, 1)}), device);
-  head_bias_ = zeros(spec.actions + 1);
+  head_bias_ = zeros(spec.actions.parameters() + 1);
 }
 
 std::vector<NamedTensor> ActorCritic::parameters() const {
@@ -55,7 +55,8 @@ at::Tensor ActorCritic::see(const at::Tensor& observations) const {
 
 PolicyOutput ActorCritic::heads(const at::Tensor& memory) const {
   const at::Tensor both = at::linear(memory, head_weight_, head_bias_);
-  return {both.narrow(-1, 0, spec_.actions), both.select(-1, spec_.actions), both, {}};
+  const auto parameters = spec_.actions.parameters();
+  return {both.narrow(-1, 0, parameters), both.select(-1, parameters), both, {}};
 }
 
 PolicyOutput ActorCritic::act(const at::Tensor& observations, const at::Tensor& memory,

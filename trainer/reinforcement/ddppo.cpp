@@ -74,7 +74,7 @@ class DdPpo : public Workload {
   Optimizer optimizer_;
   const std::unique_ptr<Environments> samplers_;
   Rollout rollout_;
-  Collector collector_;  ///< its threads write into the rollout
+  Collector collector_;
   Stragglers stragglers_;
   std::optional<Learner> learner_;
   ExperienceSums untold_;  ///< this rank's, since the last line
@@ -97,7 +97,7 @@ DdPpo::DdPpo(const Run& run, const DdPpoSettings& settings, const MakeEnvironmen
       samplers_(
           make(EpisodeSet::training, run.options.seed, mine_.first, static_cast<int>(mine_.count))),
       rollout_(update().num_steps, mine_.count, policy_),
-      collector_(*samplers_, settings_.threads, policy_, run.options.seed, mine_.first,
+      collector_(*samplers_, policy_, settings_.ppo.gamma, run.options.seed, mine_.first,
                  settings_.ppo.cuda_graph, [this](const std::string& why) { not_recorded_ = why; }),
       stragglers_(run.meeting, settings_.ppo.preemption_share,
                   run.experiment.distributed.collective_timeout) {}

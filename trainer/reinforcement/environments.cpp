@@ -4,19 +4,33 @@
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
+#include <numeric>
 #include <thread>
 
 namespace dtool::trainer {
 
-std::int64_t CodedBytes::bytes() const {
+std::int64_t Observed::values() const {
   std::int64_t product = 1;
   for (const std::int64_t side : shape) product *= side;
   return product;
 }
 
+std::int64_t Observed::bytes() const {
+  return values() * (kind == ObservedKind::numbers ? std::int64_t{sizeof(float)} : 1);
+}
+
+std::int64_t ActionSpec::values() const {
+  return static_cast<std::int64_t>(is_box() ? low.size() : choices.size());
+}
+
+std::int64_t ActionSpec::parameters() const {
+  if (is_box()) return 2 * values();
+  return std::accumulate(choices.begin(), choices.end(), std::int64_t{0});
+}
+
 std::int64_t EnvironmentSpec::observation_bytes() const {
   std::int64_t sum = 0;
-  for (const CodedBytes& each : observations) sum += each.bytes();
+  for (const Observed& each : observations) sum += each.bytes();
   return sum;
 }
 
@@ -29,7 +43,7 @@ EpisodeSums& EpisodeSums::operator+=(const EpisodeSums& other) {
   return *this;
 }
 
-struct SteppingThreads::Shared {
+struct ThreadedEnvironments::Shared {
   std::mutex mutex;
   std::condition_variable has_begun;
   std::condition_variable is_done;
@@ -41,20 +55,21 @@ struct SteppingThreads::Shared {
   StepArrays arrays;
   std::vector<std::thread> threads;
 
-  void work(Environments& environments, int thread);
+  void work(ThreadedEnvironments& environments, int thread);
   void close();
 };
 
-void SteppingThreads::Shared::close() {
+void ThreadedEnvironments::Shared::close() {
   {
     const std::lock_guard lock(mutex);
     is_closing = true;
   }
   has_begun.notify_all();
   for (std::thread& each : threads) each.join();
+  threads.clear();
 }
 
-void SteppingThreads::Shared::work(Environments& environments, int thread) {
+void ThreadedEnvironments::Shared::work(ThreadedEnvironments& environments, int thread) {
   std::int64_t done = 0;
   std::unique_lock lock(mutex);
   for (;;) {
@@ -73,27 +88,34 @@ void SteppingThreads::Shared::work(Environments& environments, int thread) {
   }
 }
 
-SteppingThreads::SteppingThreads(Environments& environments, int threads)
-    : environments_(environments), shared_(std::make_unique<Shared>()) {
+ThreadedEnvironments::ThreadedEnvironments(int threads) : shared_(std::make_unique<Shared>()) {
   try {
     // No thread looks at the number of threads before all are there.
     const std::lock_guard lock(shared_->mutex);
     for (int i = 0; i < threads; ++i)
-      shared_->threads.emplace_back(&Shared::work, shared_.get(), std::ref(environments), i);
+      shared_->threads.emplace_back(&Shared::work, shared_.get(), std::ref(*this), i);
   } catch (...) {  // the system has no more threads
     shared_->close();
     throw;
   }
 }
 
-SteppingThreads::~SteppingThreads() {
+ThreadedEnvironments::~ThreadedEnvironments() {
+  end_threads();
+}
+
+void ThreadedEnvironments::end_threads() {
   wait();
   shared_->close();
 }
 
-void SteppingThreads::begin(int begin, int end, const StepArrays& arrays) {
+bool ThreadedEnvironments::steps_meanwhile() const {
+  return !shared_->threads.empty();
+}
+
+void ThreadedEnvironments::begin(int begin, int end, const StepArrays& arrays) {
   if (shared_->threads.empty()) {
-    environments_.step(begin, end, arrays);
+    step(begin, end, arrays);
     return;
   }
   {
@@ -107,7 +129,7 @@ void SteppingThreads::begin(int begin, int end, const StepArrays& arrays) {
   shared_->has_begun.notify_all();
 }
 
-void SteppingThreads::wait() {
+void ThreadedEnvironments::wait() {
   std::unique_lock lock(shared_->mutex);
   shared_->is_done.wait(lock, [&] { return shared_->busy == 0; });
 }

@@ -75,7 +75,8 @@ std::int64_t restore_samplers(const std::vector<NamedTensor>& kept, const Sample
   const at::Tensor its_states = rows(*states);
   const auto* bytes = its_states.data_ptr<std::uint8_t>();
   try {
-    samplers.restore(std::vector<std::uint8_t>(bytes, bytes + its_states.numel()));
+    const auto how = samplers.restore(std::vector<std::uint8_t>(bytes, bytes + its_states.numel()));
+    if (how == GoesOn::with_new_episodes) return 0;
   } catch (const std::runtime_error&) {
     return 0;  // the states are of other environments
   }

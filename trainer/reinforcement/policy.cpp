@@ -21,7 +21,7 @@ at::Tensor on_cpu(const at::Tensor& logits) {
 }
 
 struct Choice {
-  std::uint8_t action;
+  float action;
   float log_prob;
 };
 
@@ -39,14 +39,13 @@ Choice choose(std::span<const float> logits, double share, std::span<float> weig
     below += weights[i];
     if (share * sum < below) break;
   }
-  return {static_cast<std::uint8_t>(action),
-          logits[action] - highest - static_cast<float>(std::log(sum))};
+  return {static_cast<float>(action), logits[action] - highest - static_cast<float>(std::log(sum))};
 }
 
 }  // namespace
 
 void sample_actions(const at::Tensor& logits, std::uint64_t seed, std::int64_t first_sampler,
-                    std::int64_t step, std::uint8_t* actions, float* log_probs) {
+                    std::int64_t step, float* actions, float* log_probs) {
   const at::Tensor rows = on_cpu(logits);
   const auto count = static_cast<std::size_t>(rows.size(1));
   std::vector<float> weights(count);

@@ -13,15 +13,15 @@
 namespace dtool::trainer {
 
 struct PolicyOutput {
-  at::Tensor logits;  ///< [.., actions], of the probabilities of the actions
+  at::Tensor logits;  ///< [.., P], the parameters of the distribution of actions
   at::Tensor values;  ///< [..], of the state, as the critic estimates it
-  at::Tensor both;    ///< [.., actions + 1], the logits and then the values
+  at::Tensor both;    ///< [.., P + 1], the logits and then the values
   at::Tensor memory;  ///< [N, H], after the last step
 };
 
 /// A policy with a memory, and its critic. N samplers, T steps, H = `memory_size`, B = the spec's
-/// observation_bytes. Parameters are float32 on `device`; observations and masks may be on any
-/// device.
+/// observation_bytes, P = its actions' parameters. Parameters are float32 on `device`; observations
+/// and masks may be on any device.
 class Policy : public Weights {
  public:
   /// One step of all samplers, without gradients: observations uint8 [N, B], memory float [N, H],
@@ -41,10 +41,10 @@ class Policy : public Weights {
 };
 
 /// Draws an action for each of N samplers from softmax(logits); `first_sampler` is the global
-/// number of the first one. Logits are float [N, actions] on any device. Writes `actions` [N] and
-/// their logarithmic probabilities `log_probs` [N]. A sampler's action depends only on its logits,
-/// `seed`, its number and `step`.
+/// number of the first one. Logits are float [N, actions] on any device. Writes `actions` [N, 1]
+/// and their logarithmic probabilities `log_probs` [N]. A sampler's action depends only on its
+/// logits, `seed`, its number and `step`.
 void sample_actions(const at::Tensor& logits, std::uint64_t seed, std::int64_t first_sampler,
-                    std::int64_t step, std::uint8_t* actions, float* log_probs);
+                    std::int64_t step, float* actions, float* log_probs);
 
 }  // namespace dtool::trainer

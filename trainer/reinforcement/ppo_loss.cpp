@@ -27,8 +27,7 @@ at::Tensor value_losses(const PpoSettings& settings, const at::Tensor& values,
 PpoLoss ppo_loss(const PpoSettings& settings, const at::Tensor& logits, const at::Tensor& values,
                  const TakenSteps& taken, const at::Tensor& steps) {
   const at::Tensor log_probs = at::log_softmax(logits, -1);
-  const at::Tensor of_actions =
-      log_probs.gather(-1, taken.actions.to(at::kLong).unsqueeze(-1)).squeeze(-1);
+  const at::Tensor of_actions = log_probs.gather(-1, taken.actions.to(at::kLong)).squeeze(-1);
   const at::Tensor log_ratio = of_actions - taken.log_probs;
   const at::Tensor ratio = log_ratio.exp();
   const at::Tensor clipped_ratio = ratio.clamp(1 - settings.clip_param, 1 + settings.clip_param);

@@ -12,9 +12,10 @@
 
 namespace dtool::trainer {
 
-/// The recorded data of a mini-batch's steps; all of one shape, on one device.
+/// The recorded data of a mini-batch's steps; float, all of one shape but for the actions, on one
+/// device.
 struct TakenSteps {
-  at::Tensor actions;     ///< uint8
+  at::Tensor actions;     ///< [.., values of an action]
   at::Tensor log_probs;   ///< the log-probabilities of the actions, by the policy that chose them
   at::Tensor values;      ///< estimates of the critic at that time
   at::Tensor advantages;  ///< normalised
@@ -38,7 +39,7 @@ struct PpoLoss {
   at::Tensor sums;  ///< double [kPpoSums], without gradients, on the loss's device; see `sums_of`
 };
 
-/// For logits [.., kActions] and values [..] of the current policy. A is the advantage, V the
+/// For logits [.., actions] and values [..] of the current policy. A is the advantage, V the
 /// value, R the return. Each loss is a mean over the steps:
 ///
 ///   q           = p_new(action) / p_old(action), the probability ratio

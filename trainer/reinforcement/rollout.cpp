@@ -43,32 +43,37 @@ Rollout::Rollout(std::int64_t num_steps, std::int64_t samplers, const Policy& po
     : observations(reachable(
           at::zeros({num_steps + 1, samplers, policy.spec().observation_bytes()}, at::kByte),
           policy.device())),
-      actions(reachable(at::zeros({num_steps, samplers}, at::kByte), policy.device())),
+      actions(reachable(at::zeros({num_steps, samplers, policy.spec().actions.values()}),
+                        policy.device())),
       log_probs(reachable(at::zeros({num_steps, samplers}), policy.device())),
       values(reachable(at::zeros({num_steps + 1, samplers}), policy.device())),
       rewards(at::zeros({num_steps, samplers})),
       keep(reachable(at::zeros({num_steps + 1, samplers}), policy.device())),
       memory_at_start(at::zeros({samplers, policy.memory_size()}, policy.device())) {}
 
-/// With threads, one half of the samplers takes its step while the policy looks at the other.
-std::vector<Collector::Part> Collector::parts_of(int samplers, int threads) {
-  if (threads == 0 || samplers == 1) return {{0, samplers}};
-  return {{0, samplers / 2}, {samplers / 2, samplers}};
+/// One half of the samplers takes its step while the policy looks at the other.
+std::vector<Collector::Part> Collector::parts_of(const Environments& samplers) {
+  const int count = samplers.count();
+  if (!samplers.steps_meanwhile() || count == 1) return {{0, count}};
+  return {{0, count / 2}, {count / 2, count}};
 }
 
-Collector::Collector(Environments& samplers, int threads, const Policy& policy, std::uint64_t seed,
+Collector::Collector(Environments& samplers, const Policy& policy, double gamma, std::uint64_t seed,
                      std::int64_t first_sampler, const CudaGraphSetting& graph,
                      GraphedStep::GiveUp note)
     : samplers_(samplers),
-      parts_(parts_of(samplers.count(), threads)),
+      parts_(parts_of(samplers)),
       policy_(policy),
       seed_(seed),
       first_sampler_(first_sampler),
       memory_(at::zeros({samplers.count(), policy.memory_size()}, policy.device())),
       keep_(at::zeros({samplers.count()})),
-      answers_(at::zeros({samplers.count(), policy.spec().actions + 1}, policy.device())),
-      ended_(static_cast<std::size_t>(samplers.count())),
-      stepping_(samplers, threads) {
+      answers_(
+          at::zeros({samplers.count(), policy.spec().actions.parameters() + 1}, policy.device())),
+      gamma_(gamma),
+      endings_(static_cast<std::size_t>(samplers.count())),
+      last_observations_(
+          at::zeros({samplers.count(), policy.spec().observation_bytes()}, at::kByte)) {
   if (samplers.spec() != policy.spec())
     throw std::logic_error("the policy is made for other environments");
   if (samplers.spec().scores.empty())
@@ -78,6 +83,15 @@ Collector::Collector(Environments& samplers, int threads, const Policy& policy, 
       answers_.slice(0, part.begin, part.end).copy_(look(part, inputs[0], inputs[1]));
     };
     recorded_.push_back(graphed_step(graph, policy.device(), Replay::right, work, note));
+  }
+}
+
+/// A step that is running writes into this, and into a rollout that may be gone soon.
+Collector::~Collector() {
+  try {
+    samplers_.wait();
+  } catch (const std::exception&) {
+    // A failure that nobody waits for any more.
   }
 }
 
@@ -118,14 +132,14 @@ void Collector::act(Rollout& rollout, std::size_t part, std::int64_t first_step)
   } else {
     answers = look(parts_[part], rows(rollout.observations[t]), rows(rollout.keep[t])).cpu();
   }
-  const auto actions = policy_.spec().actions;
-  rows(rollout.values[t]).copy_(answers.select(1, actions));
-  sample_actions(answers.narrow(1, 0, actions), seed_, first_sampler_ + begin, first_step + t,
-                 rows(rollout.actions[t]).data_ptr<std::uint8_t>(),
+  const auto parameters = policy_.spec().actions.parameters();
+  rows(rollout.values[t]).copy_(answers.select(1, parameters));
+  sample_actions(answers.narrow(1, 0, parameters), seed_, first_sampler_ + begin, first_step + t,
+                 rows(rollout.actions[t]).data_ptr<float>(),
                  rows(rollout.log_probs[t]).data_ptr<float>());
 }
 
-/// The policy's logits and values, [N, actions + 1] on its device. Its memory goes on.
+/// The policy's logits and values, [N, P + 1] on its device. Its memory goes on.
 at::Tensor Collector::look(const Part& part, const at::Tensor& observations,
                            const at::Tensor& keep) {
   const at::Tensor memory = memory_.slice(0, part.begin, part.end);
@@ -136,22 +150,45 @@ at::Tensor Collector::look(const Part& part, const at::Tensor& observations,
 
 void Collector::begin_step(Rollout& rollout, const Part& part) {
   const auto t = rollout.steps;
-  stepping_.begin(
-      part.begin, part.end,
-      {values_of<std::uint8_t>(rollout.actions[t]), values_of<float>(rollout.rewards[t]), ended_,
-       values_of<std::uint8_t>(rollout.observations[t + 1])});
   stepped_ = part;
   stepped_keep_ = rollout.keep[t + 1].data_ptr<float>();
+  stepped_rewards_ = rollout.rewards[t].data_ptr<float>();
+  samplers_.begin(part.begin, part.end,
+                  {values_of<float>(rollout.actions[t]), values_of<float>(rollout.rewards[t]),
+                   endings_, values_of<std::uint8_t>(rollout.observations[t + 1]),
+                   values_of<std::uint8_t>(last_observations_)});
 }
 
 /// Waits for the step that was begun last, if it has not been waited for.
 void Collector::finish_step() {
-  stepping_.wait();
-  for (auto i = static_cast<std::size_t>(stepped_.begin);
-       i < static_cast<std::size_t>(stepped_.end); ++i) {
-    stepped_keep_[i] = ended_[i] != 0 ? 0.0F : 1.0F;
+  samplers_.wait();
+  for (int i = stepped_.begin; i < stepped_.end; ++i) {
+    stepped_keep_[i] = endings_[static_cast<std::size_t>(i)] == Ending::none ? 1.0F : 0.0F;
   }
+  add_values_of_last_states();
   stepped_ = {};
+}
+
+/// An episode that a limit cut off would have gone on: its last reward includes the discounted
+/// value of the state that it would have gone on from (Pardo et al. 2018,
+/// https://arxiv.org/abs/1712.00378, section 4).
+void Collector::add_values_of_last_states() {
+  std::vector<std::int64_t> cut_off;
+  for (int i = stepped_.begin; i < stepped_.end; ++i) {
+    if (endings_[static_cast<std::size_t>(i)] == Ending::truncated) cut_off.push_back(i);
+  }
+  if (cut_off.empty()) return;
+  const at::Tensor rows = at::tensor(cut_off, at::kLong);
+  const at::Tensor keep = at::ones({rows.numel()});
+  const at::Tensor values = policy_
+                                .act(last_observations_.index_select(0, rows),
+                                     memory_.index_select(0, rows.to(memory_.device())), keep)
+                                .values.cpu()
+                                .contiguous();
+  const float* value = values.data_ptr<float>();
+  for (const std::int64_t each : cut_off) {
+    stepped_rewards_[each] += static_cast<float>(gamma_) * *value++;
+  }
 }
 
 void Collector::restore(const at::Tensor& memory, const at::Tensor& keep) {

@@ -25,11 +25,12 @@ struct Rollout {
   std::int64_t capacity() const { return actions.size(0); }
   std::int64_t samplers() const { return actions.size(1); }
 
-  at::Tensor observations;     ///< uint8 [T + 1, N, the spec's observation_bytes]
-  at::Tensor actions;          ///< uint8 [T, N]
-  at::Tensor log_probs;        ///< float [T, N], of the actions taken
-  at::Tensor values;           ///< float [T + 1, N]
-  at::Tensor rewards;          ///< float [T, N]
+  at::Tensor observations;  ///< uint8 [T + 1, N, the spec's observation_bytes]
+  at::Tensor actions;       ///< float [T, N, values of an action]
+  at::Tensor log_probs;     ///< float [T, N], of the actions taken
+  at::Tensor values;        ///< float [T + 1, N]
+  /// float [T, N]; where a limit cut the episode off, with the discounted value of its last state.
+  at::Tensor rewards;
   at::Tensor keep;             ///< float [T + 1, N], 0 if that observation begins an episode
   at::Tensor memory_at_start;  ///< float [N, H], on the policy's device
   std::int64_t steps = 0;
@@ -38,12 +39,13 @@ struct Rollout {
 /// The samplers of a rank and the policy's memory of their episodes.
 class Collector {
  public:
-  /// The samplers step on `threads` other threads, if any, while the policy handles other samplers.
+  /// Where the samplers step meanwhile, the policy handles one half of them while the other steps.
   /// Actions are drawn by (`seed`, `first_sampler` + the sampler's index, the step's number).
-  /// `note` is told where `graph` is automatic and fails.
-  Collector(Environments& samplers, int threads, const Policy& policy, std::uint64_t seed,
+  /// `gamma` is the discount of a step. `note` is told where `graph` is automatic and fails.
+  Collector(Environments& samplers, const Policy& policy, double gamma, std::uint64_t seed,
             std::int64_t first_sampler, const CudaGraphSetting& graph = {},
             GraphedStep::GiveUp note = nullptr);
+  ~Collector();
   Collector(const Collector&) = delete;
   Collector& operator=(const Collector&) = delete;
 
@@ -64,11 +66,12 @@ class Collector {
     int begin = 0;
     int end = 0;
   };
-  static std::vector<Part> parts_of(int samplers, int threads);
+  static std::vector<Part> parts_of(const Environments& samplers);
   void act(Rollout& rollout, std::size_t part, std::int64_t first_step);
   at::Tensor look(const Part& part, const at::Tensor& observations, const at::Tensor& keep);
   void begin_step(Rollout& rollout, const Part& part);
   void finish_step();
+  void add_values_of_last_states();
 
   Environments& samplers_;
   std::vector<Part> parts_;  ///< stepped one after the other
@@ -79,10 +82,12 @@ class Collector {
   at::Tensor keep_;
   at::Tensor answers_;  ///< the answers of a recorded look, on the policy's device
   std::vector<std::optional<GraphedStep>> recorded_;  ///< look() for each part
-  std::vector<std::uint8_t> ended_;
-  Part stepped_;                   ///< part whose step is running
-  float* stepped_keep_ = nullptr;  ///< [N], of the observations after that step
-  SteppingThreads stepping_;       ///< the last: it ends before what its threads write into
+  double gamma_;
+  std::vector<Ending> endings_;
+  at::Tensor last_observations_;      ///< uint8 [N, observation_bytes]
+  Part stepped_;                      ///< part whose step is running
+  float* stepped_keep_ = nullptr;     ///< [N], of the observations after that step
+  float* stepped_rewards_ = nullptr;  ///< [N], of that step
 };
 
 // Cuts the rollouts of stragglers short: once a given share of the ranks has finished, the others

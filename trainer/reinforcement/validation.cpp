@@ -38,20 +38,22 @@ EpisodeSums play(Environments& samplers, std::uint64_t seed, const Policy& polic
   at::Tensor observations = at::empty({count, policy.spec().observation_bytes()}, at::kByte);
   at::Tensor memory = at::zeros({count, policy.memory_size()});
   at::Tensor keep = at::zeros({count});
-  std::vector<std::uint8_t> actions(places);
-  std::vector<std::uint8_t> ended(places);
+  std::vector<float> actions(places * static_cast<std::size_t>(policy.spec().actions.values()));
+  std::vector<Ending> endings(places);
   std::vector<float> rewards(places);
   std::vector<float> log_probs(places);
   const std::span bytes(observations.data_ptr<std::uint8_t>(),
                         static_cast<std::size_t>(observations.numel()));
+  std::vector<std::uint8_t> last_observations(bytes.size());
   samplers.observe(bytes);
   for (std::int64_t step = 0; !samplers.counted_all(); ++step) {
     const PolicyOutput seen = policy.act(observations, memory, keep);
     memory = seen.memory;
     sample_actions(seen.logits, seed, first, step, actions.data(), log_probs.data());
-    samplers.step(0, samplers.count(), {actions, rewards, ended, bytes});
+    samplers.begin(0, samplers.count(), {actions, rewards, endings, bytes, last_observations});
+    samplers.wait();
     auto* keeps = keep.data_ptr<float>();
-    for (std::size_t i = 0; i < places; ++i) keeps[i] = ended[i] != 0 ? 0.0F : 1.0F;
+    for (std::size_t i = 0; i < places; ++i) keeps[i] = endings[i] == Ending::none ? 1.0F : 0.0F;
   }
   return samplers.take_sums();
 }

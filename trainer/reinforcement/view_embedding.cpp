@@ -132,7 +132,7 @@ class EmbedViews : public torch::autograd::Function<EmbedViews> {
 at::Tensor first_rows_of(const EnvironmentSpec& spec) {
   std::vector<std::int64_t> rows;
   std::int64_t next = 0;
-  for (const CodedBytes& each : spec.observations) {
+  for (const Observed& each : spec.observations) {
     for (std::int64_t i = 0; i < each.bytes(); ++i, next += each.codes) rows.push_back(next);
   }
   return at::tensor(rows);
@@ -140,7 +140,7 @@ at::Tensor first_rows_of(const EnvironmentSpec& spec) {
 
 std::int64_t embedding_rows(const EnvironmentSpec& spec) {
   std::int64_t rows = 0;
-  for (const CodedBytes& each : spec.observations) rows += each.bytes() * each.codes;
+  for (const Observed& each : spec.observations) rows += each.bytes() * each.codes;
   return rows;
 }
 
