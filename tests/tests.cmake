@@ -380,6 +380,7 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
     gtest_discover_tests(trainer_fuzz_tests PROPERTIES LABELS fuzz TIMEOUT 120 DISCOVERY_TIMEOUT 60)
   endif()
   add_executable(trainer_torch_tests
+    tests/trainer/actions_test.cpp
     tests/trainer/actor_critic_test.cpp
     tests/trainer/advantage_statistics_test.cpp
     tests/trainer/checkpoint_keeper_test.cpp
@@ -398,7 +399,6 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
     tests/trainer/ppo_loss_test.cpp
     tests/trainer/precision_test.cpp
     tests/trainer/recorded_step_test.cpp
-    tests/trainer/sample_actions_test.cpp
     tests/trainer/stragglers_test.cpp
     tests/trainer/sum_rows_test.cpp
     tests/trainer/training_test.cpp

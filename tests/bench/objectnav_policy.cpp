@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "tests/trainer/random_observations.h"
+#include "trainer/reinforcement/actions.h"
 #include "trainer/reinforcement/actor_critic.h"
 #include "trainer/reinforcement/ppo_loss.h"
 #include "trainer/reinforcement/view_embedding.h"
@@ -139,7 +140,8 @@ void Bench::act() {
                            theirs[3]);
             }));
   print_row("drawing an action", each([&](std::int64_t t) {
-              sample_actions(logits, 1, 0, t, chosen.data(), log_probs.data());
+              sample_actions(logits, objectnav_spec().actions, 1, 0, t, chosen.data(),
+                             log_probs.data());
             }));
 }
 
@@ -157,7 +159,9 @@ void Bench::learn() {
   const auto pass = [&] {
     forget();
     const PolicyOutput output = network.unroll(observations, memory, keep);
-    ppo_loss({}, output.logits, output.values, taken, at::scalar_tensor(steps)).loss.backward();
+    ppo_loss({}, {objectnav_spec().actions, output.logits}, output.values, taken,
+             at::scalar_tensor(steps))
+        .loss.backward();
   };
   const auto heads = parameters[5], head_bias = parameters[6];
   at::Tensor logits = at::randn({kSteps, memory.size(0), kActions}).requires_grad_(true);
@@ -178,10 +182,13 @@ void Bench::learn() {
   print_row("    its matrix products alone", of_products());
   print_row("  heads", of_pass([&] { return at::linear(memories, heads, head_bias); },
                                at::rand({kSteps, memory.size(0), kActions + 1})));
-  print_row(
-      "  loss",
-      of_pass([&] { return ppo_loss({}, logits, values, taken, at::scalar_tensor(steps)).loss; },
-              at::ones({})));
+  print_row("  loss", of_pass(
+                          [&] {
+                            return ppo_loss({}, {objectnav_spec().actions, logits}, values, taken,
+                                            at::scalar_tensor(steps))
+                                .loss;
+                          },
+                          at::ones({})));
   pass();
   print_row("  Adam with clipping", fastest_of([&] { optimizer.step(1e-9); }) / steps);
   print_row("advantages, once for all passes",

@@ -38,7 +38,8 @@ TEST_F(ActorCriticReference, HasTheGradientsOfPyTorchsModules) {
   const TakenSteps taken{actions, at::log(at::full({kSteps, kRows}, 1.0 / 6)),
                          output.values.detach() + 0.1 * at::randn({kSteps, kRows}),
                          at::randn({kSteps, kRows}), at::randn({kSteps, kRows})};
-  ppo_loss({}, output.logits, output.values, taken, at::scalar_tensor(kSteps * kRows))
+  ppo_loss({}, {objectnav_spec().actions, output.logits}, output.values, taken,
+           at::scalar_tensor(kSteps * kRows))
       .loss.backward();
 
   for (const auto& [name, tensor] : network.parameters()) give(name, tensor);
@@ -83,7 +84,9 @@ TEST(ActorCritic, LearnsNothingFromNoSamplers) {
                      at::ones({kSteps, 0}));
   const at::Tensor none = at::zeros({kSteps, 0});
   const TakenSteps taken{none.unsqueeze(-1), none, none, none, none};
-  ppo_loss({}, output.logits, output.values, taken, at::scalar_tensor(10.0F)).loss.backward();
+  ppo_loss({}, {objectnav_spec().actions, output.logits}, output.values, taken,
+           at::scalar_tensor(10.0F))
+      .loss.backward();
   for (const auto& [name, tensor] : network.parameters()) {
     ASSERT_TRUE(tensor.grad().defined()) << name;
     EXPECT_TRUE(tensor.grad().eq(0).all().item<bool>()) << name;

@@ -15,6 +15,7 @@ using namespace dtool::trainer;
 namespace {
 
 constexpr std::int64_t kRolloutSteps = 17, kRolloutRows = 9;
+const ActionSpec kOneChoice{{kActions}, {}, {}};
 
 /// Steps whose probabilities and values have moved, some within the clipping and some beyond.
 struct Moved {
@@ -54,7 +55,7 @@ TEST_F(Ppo, LossAndGradientsAreThePapers) {
     settings.use_clipped_value_loss = clipped;
     moved.logits.mutable_grad().reset();
     moved.values.mutable_grad().reset();
-    const PpoLoss found = ppo_loss(settings, moved.logits, moved.values, moved.taken,
+    const PpoLoss found = ppo_loss(settings, {kOneChoice, moved.logits}, moved.values, moved.taken,
                                    at::scalar_tensor(kRolloutSteps * kRolloutRows));
     found.loss.backward();
     const std::string name = clipped == ClippedValueLoss::yes ? "clipped" : "unclipped";
@@ -74,7 +75,7 @@ TEST(PpoLoss, OfTwoRanksAveragesToThatOfOneThoughOneWasCutShort) {
   const auto gradient_of = [&](std::int64_t begin, std::int64_t rows, double steps) {
     const auto part = [&](const at::Tensor& whole) { return whole.narrow(0, begin, rows); };
     moved.logits.mutable_grad().reset();
-    ppo_loss(settings, part(moved.logits), part(moved.values),
+    ppo_loss(settings, {kOneChoice, part(moved.logits)}, part(moved.values),
              {part(moved.taken.actions), part(moved.taken.log_probs), part(moved.taken.values),
               part(moved.taken.advantages), part(moved.taken.returns)},
              at::scalar_tensor(steps))

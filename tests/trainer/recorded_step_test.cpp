@@ -226,7 +226,8 @@ TEST(RecordedStep, WaitsForNothingInObjectNav) {
   const TakenSteps taken{at::ones({kSteps, kRows, 1}), each, each, each, each};
   const at::Tensor logits = at::rand({kSteps, kRows, kActions}).requires_grad_(true);
   EXPECT_EQ(waiting_in([&] {
-              ppo_loss({}, logits, each, taken, at::scalar_tensor(1.0F)).loss.backward();
+              ppo_loss({}, {objectnav_spec().actions, logits}, each, taken, at::scalar_tensor(1.0F))
+                  .loss.backward();
             }),
             Names{});
 }

@@ -12,6 +12,7 @@
 #include "trainer/objectnav/objectnav_settings.h"
 #include "trainer/objectnav/samplers.h"
 #include "trainer/objectnav/show_rollout.h"
+#include "trainer/reinforcement/actions.h"
 #include "trainer/reinforcement/actor_critic.h"
 #include "trainer/reinforcement/ddppo.h"
 #include "trainer/reinforcement/validation.h"
@@ -60,7 +61,8 @@ struct Agent {
     memory = seen.memory;
     float action = 0;
     float log_prob = 0;
-    sample_actions(seen.logits, seed, scene.sampler, scene.episode.steps, &action, &log_prob);
+    sample_actions(seen.logits, objectnav_spec().actions, seed, scene.sampler, scene.episode.steps,
+                   &action, &log_prob);
     return static_cast<Move>(static_cast<std::uint8_t>(action));
   }
 };

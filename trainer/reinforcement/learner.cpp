@@ -150,7 +150,8 @@ void Learner::compute(const std::vector<at::Tensor>& inputs) {
   parallel_.begin_step();
   const PolicyOutput seen =
       policy_.unroll(samples.observations, samples.memory_at_start, samples.keep);
-  const PpoLoss loss = ppo_loss(settings_, seen.logits, seen.values, samples.taken, inputs.back());
+  const PpoLoss loss = ppo_loss(settings_, {policy_.spec().actions, seen.logits}, seen.values,
+                                samples.taken, inputs.back());
   parallel_.backward(loss.loss, AcrossRanks::yes);
   optimizer_.apply();
   sums_.add_(loss.sums);

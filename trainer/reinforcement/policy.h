@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the learner knows of a network such as `ActorCritic`, and how it chooses agents' actions.
+// What the learner knows of a network such as `ActorCritic`.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -13,7 +13,7 @@
 namespace dtool::trainer {
 
 struct PolicyOutput {
-  at::Tensor logits;  ///< [.., P], the parameters of the distribution of actions
+  at::Tensor logits;  ///< [.., P]: the parameters of an `ActionDistribution`
   at::Tensor values;  ///< [..], of the state, as the critic estimates it
   at::Tensor both;    ///< [.., P + 1], the logits and then the values
   at::Tensor memory;  ///< [N, H], after the last step
@@ -39,12 +39,5 @@ class Policy : public Weights {
   virtual std::int64_t memory_size() const = 0;
   virtual at::Device device() const = 0;
 };
-
-/// Draws an action for each of N samplers from softmax(logits); `first_sampler` is the global
-/// number of the first one. Logits are float [N, actions] on any device. Writes `actions` [N, 1]
-/// and their logarithmic probabilities `log_probs` [N]. A sampler's action depends only on its
-/// logits, `seed`, its number and `step`.
-void sample_actions(const at::Tensor& logits, std::uint64_t seed, std::int64_t first_sampler,
-                    std::int64_t step, float* actions, float* log_probs);
 
 }  // namespace dtool::trainer

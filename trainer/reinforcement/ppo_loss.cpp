@@ -24,25 +24,24 @@ at::Tensor value_losses(const PpoSettings& settings, const at::Tensor& values,
 
 }  // namespace
 
-PpoLoss ppo_loss(const PpoSettings& settings, const at::Tensor& logits, const at::Tensor& values,
-                 const TakenSteps& taken, const at::Tensor& steps) {
-  const at::Tensor log_probs = at::log_softmax(logits, -1);
-  const at::Tensor of_actions = log_probs.gather(-1, taken.actions.to(at::kLong)).squeeze(-1);
-  const at::Tensor log_ratio = of_actions - taken.log_probs;
+PpoLoss ppo_loss(const PpoSettings& settings, const ActionDistribution& policy,
+                 const at::Tensor& values, const TakenSteps& taken, const at::Tensor& steps) {
+  const at::Tensor log_ratio = policy.log_probs(taken.actions) - taken.log_probs;
   const at::Tensor ratio = log_ratio.exp();
   const at::Tensor clipped_ratio = ratio.clamp(1 - settings.clip_param, 1 + settings.clip_param);
-  const at::Tensor policy =
+  const at::Tensor surrogate =
       -at::minimum(ratio * taken.advantages, clipped_ratio * taken.advantages).sum();
   const at::Tensor value = value_losses(settings, values, taken).sum();
-  const at::Tensor disorder = -(log_probs.exp() * log_probs).sum();
+  const at::Tensor disorder = policy.entropies().sum();
   const at::Tensor loss =
-      (policy + settings.value_loss_coef * value - settings.entropy_coef * disorder) / steps;
+      (surrogate + settings.value_loss_coef * value - settings.entropy_coef * disorder) / steps;
 
   const c10::NoGradGuard no_gradients;
   const at::Tensor divergence = (ratio - 1 - log_ratio).sum();
   const at::Tensor beyond = ratio.ne(clipped_ratio).sum();
-  return {loss, at::stack({policy.to(at::kDouble), value.to(at::kDouble), disorder.to(at::kDouble),
-                           divergence.to(at::kDouble), beyond.to(at::kDouble)})};
+  return {loss,
+          at::stack({surrogate.to(at::kDouble), value.to(at::kDouble), disorder.to(at::kDouble),
+                     divergence.to(at::kDouble), beyond.to(at::kDouble)})};
 }
 
 PpoSums sums_of(const at::Tensor& sums) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "trainer/reinforcement/actions.h"
 #include "trainer/reinforcement/ppo_settings.h"
 
 namespace dtool::trainer {
@@ -39,7 +40,7 @@ struct PpoLoss {
   at::Tensor sums;  ///< double [kPpoSums], without gradients, on the loss's device; see `sums_of`
 };
 
-/// For logits [.., actions] and values [..] of the current policy. A is the advantage, V the
+/// For actions [..] and values [..] of the current policy. A is the advantage, V the
 /// value, R the return. Each loss is a mean over the steps:
 ///
 ///   q           = p_new(action) / p_old(action), the probability ratio
@@ -61,8 +62,8 @@ struct PpoLoss {
 ///   q - 1 - log q
 ///
 /// (http://joschu.net/blog/kl-approx.html).
-PpoLoss ppo_loss(const PpoSettings& settings, const at::Tensor& logits, const at::Tensor& values,
-                 const TakenSteps& taken, const at::Tensor& steps);
+PpoLoss ppo_loss(const PpoSettings& settings, const ActionDistribution& policy,
+                 const at::Tensor& values, const TakenSteps& taken, const at::Tensor& steps);
 
 /// Gives `PpoLoss::sums` (or several added up) their names. Waits for the device.
 PpoSums sums_of(const at::Tensor& sums);

@@ -13,6 +13,7 @@
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include "trainer/ranks/process_group.h"
+#include "trainer/reinforcement/actions.h"
 
 namespace dtool::trainer {
 
@@ -134,8 +135,8 @@ void Collector::act(Rollout& rollout, std::size_t part, std::int64_t first_step)
   }
   const auto parameters = policy_.spec().actions.parameters();
   rows(rollout.values[t]).copy_(answers.select(1, parameters));
-  sample_actions(answers.narrow(1, 0, parameters), seed_, first_sampler_ + begin, first_step + t,
-                 rows(rollout.actions[t]).data_ptr<float>(),
+  sample_actions(answers.narrow(1, 0, parameters), policy_.spec().actions, seed_,
+                 first_sampler_ + begin, first_step + t, rows(rollout.actions[t]).data_ptr<float>(),
                  rows(rollout.log_probs[t]).data_ptr<float>());
 }
 

@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "trainer/data/data_files.h"
+#include "trainer/reinforcement/actions.h"
 #include "trainer/report/metrics.h"
 #include "trainer/report/progress_log.h"
 #include "trainer/settings/experiment.h"
@@ -49,7 +50,8 @@ EpisodeSums play(Environments& samplers, std::uint64_t seed, const Policy& polic
   for (std::int64_t step = 0; !samplers.counted_all(); ++step) {
     const PolicyOutput seen = policy.act(observations, memory, keep);
     memory = seen.memory;
-    sample_actions(seen.logits, seed, first, step, actions.data(), log_probs.data());
+    sample_actions(seen.logits, policy.spec().actions, seed, first, step, actions.data(),
+                   log_probs.data());
     samplers.begin(0, samplers.count(), {actions, rewards, endings, bytes, last_observations});
     samplers.wait();
     auto* keeps = keep.data_ptr<float>();
