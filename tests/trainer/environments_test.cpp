@@ -219,6 +219,26 @@ TEST_F(CorridorRun, WithoutAStateARunGoesOnWithNewEpisodes) {
   EXPECT_GT(scores_of(again)[1].second, 0.95) << said;
 }
 
+TEST_F(CorridorRun, ListedStagesFollowEachOtherWithLossesOfTheirOwn) {
+  const LossWeights no_policy{1e-6, 0, 0};
+  settings_.pipeline.listed = {{2560, {2, 4, 8}, no_policy, 1, 1}, {5120, {2, 4, 16}, {}, 1, 0.5}};
+  settings_.pipeline.steps = 7680;
+  ActorCritic policy(kCorridorSpec, {8, 16}, at::kCPU);
+  const std::string said = train(policy);
+  EXPECT_GT(scores_of(policy)[1].second, 0.95) << said;
+  EXPECT_NE(said.find("stage 2 of 2: rollouts of 16 steps"), said.npos) << said;
+  // What is logged is the loss with the stage's own weights.
+  settings_.pipeline.listed.resize(1);
+  settings_.pipeline.listed[0].loss = {0.1, 1e6, 0};
+  ActorCritic another(kCorridorSpec, {8, 16}, at::kCPU);
+  const std::string heavy = train(another);
+  const auto loss_in = [](const std::string& text) {
+    return std::stod(text.substr(text.find("loss ") + 5));
+  };
+  EXPECT_GT(loss_in(heavy), 1000) << heavy;
+  EXPECT_LT(loss_in(said), 1000) << said;
+}
+
 TEST(Collector, ALimitCutsAnEpisodeOffButNotTheValueOfWhatWouldHaveCome) {
   const ThereAndBack policy;
   for (const int threads : {0, 1}) {

@@ -84,6 +84,18 @@ TEST(GraphedStep, RecordsAnewForAStageOfOtherBatches) {
   EXPECT_EQ(counted.played, 6);
 }
 
+TEST(GraphedStep, ForgetsARecordingOfOtherWork) {
+  CountedStep counted;
+  for (int i = 0; i < GraphedStep::kWarmUp + 3; ++i) counted.step.run(inputs_of(1, 4));
+  EXPECT_EQ(counted.played, 3);
+  counted.step.forget();
+  for (int i = 0; i < GraphedStep::kWarmUp; ++i) counted.step.run(inputs_of(1, 4));
+  EXPECT_EQ(counted.played, 3);
+  counted.step.run(inputs_of(1, 4));
+  EXPECT_EQ(counted.recorded, 2);
+  EXPECT_EQ(counted.played, 4);
+}
+
 TEST(GraphedStep, ARecordingHasInputsOfItsOwn) {
   CountedStep counted;
   const auto recorded = inputs_of(1, 2);

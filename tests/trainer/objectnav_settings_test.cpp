@@ -138,6 +138,51 @@ TEST(ObjectNavSettings, WhatFollowsFromTheMachinesIsShownAndCanBeSetByHand) {
             ":2: pipeline.rollouts is one of shared, whole, not 'part'");
 }
 
+TEST(ObjectNavSettings, StagesCanBeListedAndSayWhatIsOtherThanUsual) {
+  const Experiment experiment = parse(
+      "ppo = {num_steps = 32, num_mini_batch = 2, entropy_coef = 0.02}\n"
+      "optimizer.learning_rate = 0.004\n"
+      "[[stage]]\nsteps = 1000\n"
+      "[[stage]]\nsteps = 3000\nnum_steps = 64\nnum_mini_batch = 5\nupdate_repeats = 1\n"
+      "clip_param = 0.3\nvalue_loss_coef = 0.7\nentropy_coef = 0\nlast_learning_rate = 0.001\n"
+      "[[stage]]\nsteps = 500\nlearning_rate = 0.002\n");
+  const DdPpoSettings& learning = objectnav_of(experiment).learning;
+  EXPECT_EQ(learning.pipeline.steps, 4500);
+  const Pipeline planned = plan_pipeline(learning, nodes_of(learning, {8, 4}));
+  ASSERT_EQ(planned.stages.size(), 3U);
+  EXPECT_EQ(planned.stages[0].end, 1000);
+  EXPECT_EQ(planned.stages[1].end, 4000);
+  EXPECT_EQ(planned.stages[2].end, 4500);
+  EXPECT_EQ(planned.longest_rollout(), 64);
+  for (const std::size_t plain : {0U, 2U}) {
+    EXPECT_EQ(planned.stages[plain].update.num_steps, 32);
+    EXPECT_EQ(planned.stages[plain].update.num_mini_batch, 2);
+    EXPECT_EQ(planned.stages[plain].update.update_repeats, 4);
+    EXPECT_EQ(planned.stages[plain].loss, (LossWeights{0.1, 0.5, 0.02}));
+  }
+  EXPECT_EQ(planned.stages[1].update.num_mini_batch, 5);
+  EXPECT_EQ(planned.stages[1].update.update_repeats, 1);
+  EXPECT_EQ(planned.stages[1].loss, (LossWeights{0.3, 0.7, 0}));
+  const auto rate_at = [&](double steps) {
+    return 0.004 * learning_rate_factor(planned.schedule, steps);
+  };
+  EXPECT_NEAR(rate_at(0), 0.004, 1e-12);
+  EXPECT_NEAR(rate_at(999), 0.004, 1e-12);
+  EXPECT_NEAR(rate_at(2500), 0.0025, 1e-12);
+  EXPECT_NEAR(rate_at(3999.9), 0.001, 1e-6);
+  EXPECT_NEAR(rate_at(4000), 0.002, 1e-12);
+  EXPECT_NEAR(rate_at(4500), 0.002, 1e-12);
+  EXPECT_EQ(experiment.own->settings_on({8, 4}).size(), 3U);
+
+  EXPECT_EQ(mistake_in("[[stage]]\nnum_steps = 3\n"), ":2: stage[0] needs a length: steps");
+  EXPECT_EQ(mistake_in("pipeline.steps = 9\n[[stage]]\nsteps = 3\n"),
+            ":2: pipeline does not go together with [[stage]], which lists the stages");
+  EXPECT_NE(mistake_in("[[stage]]\nsteps = 3\nnum_mini_batch = 61\n")
+                .find("61 mini-batches cannot be made of a rank's 60 samplers "
+                      "(stage[0].num_mini_batch)"),
+            std::string::npos);
+}
+
 TEST(ObjectNavSettings, AThreadIsAskedForEachTenMillionMultiplyAddsOfAMiniBatch) {
   const auto whole = parse("").own->multiply_adds_per_batch({1, 1});
   // The three gates of the GRU are most of it.
@@ -161,12 +206,10 @@ TEST(ObjectNavSettings, WhatOtherWorkloadsHaveIsRefusedWithTheReason) {
   EXPECT_EQ(mistake_in("train.epochs = 3\n"),
             ":2: train does not go together with workload = \"objectnav\": [ppo] says how it "
             "learns and [pipeline] how long");
-  EXPECT_EQ(mistake_in("[[stage]]\nsteps = 3\n"),
-            ":2: stage does not go together with workload = \"objectnav\": [ppo] says how it "
-            "learns and [pipeline] how long");
+  EXPECT_EQ(mistake_in("[[stage]]\nsteps = 3\nepochs = 2\n"), ":4: unknown key 'stage[0].epochs'");
   EXPECT_EQ(mistake_in("schedule.kind = 'cosine'\n"),
             ":2: schedule does not go together with workload = \"objectnav\", whose learning rate "
-            "follows [pipeline]");
+            "follows [pipeline] or [[stage]]");
   EXPECT_EQ(mistake_in("optimizer.scale_learning_rate = 'sqrt'\n"),
             ":2: optimizer.scale_learning_rate does not go together with workload = \"objectnav\": "
             "[pipeline] has the learning rate grow with the square root of the batches");

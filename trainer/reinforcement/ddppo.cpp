@@ -57,9 +57,10 @@ class DdPpo : public Workload {
 
  private:
   void enter_stage(ProgressLog* log);
-  const UpdateSettings& update() const {
-    return pipeline_.stages[static_cast<std::size_t>(progress.stage)].update;
+  const PipelineStage& stage() const {
+    return pipeline_.stages[static_cast<std::size_t>(progress.stage)];
   }
+  const UpdateSettings& update() const { return stage().update; }
   void collect();
   double learning_rate() const;
 
@@ -143,16 +144,17 @@ Advance DdPpo::advance(const std::function<int()>& asked, ProgressLog* log) {
 }
 
 void DdPpo::enter_stage(ProgressLog* log) {
-  const auto stage = static_cast<std::int64_t>(pipeline_.stage_at(progress.steps));
-  const bool is_new = stage != progress.stage || progress.rollouts == 0;
-  progress.stage = stage;
-  // A resumed run may begin in the second stage.
+  const auto now = static_cast<std::int64_t>(pipeline_.stage_at(progress.steps));
+  const bool is_new = now != progress.stage || progress.rollouts == 0;
+  progress.stage = now;
+  // A resumed run may begin in a later stage.
   if (rollout_.capacity() != update().num_steps) {
     rollout_ = Rollout(update().num_steps, mine_.count, policy_);
   }
+  learner_->weigh(stage().loss);
   if (!is_new || log == nullptr || pipeline_.stages.size() == 1) return;
   log->note(fmt::format("stage {} of {}: rollouts of {} steps, {} mini-batches, each {} times",
-                        stage + 1, pipeline_.stages.size(), update().num_steps,
+                        now + 1, pipeline_.stages.size(), update().num_steps,
                         update().num_mini_batch, update().update_repeats));
 }
 
@@ -191,7 +193,7 @@ void DdPpo::tell(const Due& due, ProgressLog* log) {
   if (!due.line && !due.evaluation && !due.checkpoint) return;
   const ExperienceSums sums = sum_over_ranks(group_, untold_);
   if (sums.learned == 0) return;
-  const double loss = mean_loss(sums, settings_.ppo);
+  const double loss = mean_loss(sums, stage().loss);
   if (!std::isfinite(loss)) {
     throw RunFailed(fmt::format("the loss is no longer a number at step {}", progress.steps));
   }

@@ -79,6 +79,13 @@ Learner::Learner(const Group& group, const Policy& policy, Optimizer& optimizer,
   });
 }
 
+void Learner::weigh(const LossWeights& weights) {
+  LossWeights& mine = settings_;
+  if (mine == weights) return;
+  mine = weights;
+  if (graphed_) graphed_->forget();
+}
+
 Learned Learner::learn(const Rollout& rollout, std::int64_t number, const UpdateSettings& update,
                        double learning_rate, int request) {
   const auto t = rollout.steps;
@@ -195,10 +202,10 @@ ExperienceSums sum_over_ranks(const Group& group, ExperienceSums sums) {
   return sums;
 }
 
-double mean_loss(const ExperienceSums& sums, const PpoSettings& settings) {
+double mean_loss(const ExperienceSums& sums, const LossWeights& weights) {
   const PpoSums& losses = sums.losses;
-  return (losses.policy_loss + settings.value_loss_coef * losses.value_loss -
-          settings.entropy_coef * losses.entropy) /
+  return (losses.policy_loss + weights.value_loss_coef * losses.value_loss -
+          weights.entropy_coef * losses.entropy) /
          sums.learned;
 }
 

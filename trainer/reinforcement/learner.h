@@ -40,7 +40,7 @@ struct ExperienceSums {
 ExperienceSums sum_over_ranks(const Group& group, ExperienceSums sums);
 
 /// The loss of the steps that were learned from, with the weights of PpoLoss.
-double mean_loss(const ExperienceSums& sums, const PpoSettings& settings);
+double mean_loss(const ExperienceSums& sums, const LossWeights& weights);
 
 /// How well the agents do, and other values worth a curve: means over episodes, steps or rollouts.
 /// `names` are those of the episodes' scores. Means over nothing are left out. `seconds` are those
@@ -63,6 +63,9 @@ class Learner {
           GraphedStep::GiveUp note);
   Learner(const Learner&) = delete;
   Learner& operator=(const Learner&) = delete;
+
+  /// From now on the loss has these weights; they are those of the settings at first.
+  void weigh(const LossWeights& weights);
 
   /// Learns from the rollouts of all ranks together, `update.update_repeats` times. `number` is the
   /// run's number of this rollout, from 0. Rank 0's `request` reaches all ranks. A collective

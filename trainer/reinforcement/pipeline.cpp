@@ -29,15 +29,13 @@ UpdateSettings small_batches(const UpdateSettings& base, const Nodes& nodes) {
           base.update_repeats * ((nodes.count + divisor - 1) / divisor), base.num_steps};
 }
 
-void check_mini_batches(const UpdateSettings& update, const Nodes& nodes) {
+/// `key`: where their number comes from.
+void check_mini_batches(const UpdateSettings& update, const Nodes& nodes, const std::string& key) {
   if (update.num_mini_batch <= nodes.smallest_share) return;
-  throw UsageError(
-      fmt::format("{} mini-batches cannot be made of a rank's {} samplers (ppo.num_mini_batch, "
-                  "multiplied in the first stage for {} node{})",
-                  update.num_mini_batch, nodes.smallest_share, nodes.count,
-                  nodes.count == 1 ? "" : "s"),
-      "raise environment.samplers_per_machine or environment.samplers, or make ppo.num_mini_batch "
-      "smaller");
+  throw UsageError(fmt::format("{} mini-batches cannot be made of a rank's {} samplers ({})",
+                               update.num_mini_batch, nodes.smallest_share, key),
+                   "raise environment.samplers_per_machine or environment.samplers, or make the "
+                   "number of mini-batches smaller");
 }
 
 /// The steps of a rollout with which the batches of so many nodes are nodes^`growth` times one
@@ -49,7 +47,7 @@ std::int64_t shared_steps(std::int64_t base, std::int64_t nodes, double growth) 
 }
 
 std::vector<PipelineStage> plan_stages(const PipelineSettings& settings, const UpdateSettings& base,
-                                       const Nodes& nodes) {
+                                       const Nodes& nodes, const LossWeights& loss) {
   UpdateSettings small = base;
   UpdateSettings large = base;
   if (settings.rollouts == Rollouts::shared) {
@@ -59,8 +57,8 @@ std::vector<PipelineStage> plan_stages(const PipelineSettings& settings, const U
     small = small_batches(base, nodes);
   }
   std::vector<PipelineStage> stages;
-  if (settings.small_batch_steps > 0) stages.push_back({settings.small_batch_steps, small});
-  stages.push_back({settings.steps, large});
+  if (settings.small_batch_steps > 0) stages.push_back({settings.small_batch_steps, small, loss});
+  stages.push_back({settings.steps, large, loss});
   if (settings.rollout_steps.empty()) return stages;
   if (settings.rollout_steps.size() != stages.size()) {
     throw UsageError(
@@ -119,14 +117,34 @@ std::int64_t Pipeline::longest_rollout() const {
   return longest;
 }
 
-Pipeline plan_pipeline(const PipelineSettings& settings, const UpdateSettings& base,
-                       const Nodes& nodes) {
+Pipeline plan_listed(const std::vector<ListedStage>& listed, const Nodes& nodes) {
   Pipeline pipeline;
-  pipeline.stages = plan_stages(settings, base, nodes);
+  pipeline.schedule.kind = ScheduleKind::multi_linear;
+  pipeline.schedule.unit = ScheduleUnit::steps;
+  std::int64_t end = 0;
+  for (const ListedStage& each : listed) {
+    check_mini_batches(each.update, nodes,
+                       fmt::format("stage[{}].num_mini_batch", pipeline.stages.size()));
+    pipeline.stages.push_back({end += each.steps, each.update, each.loss});
+    pipeline.schedule.pieces.push_back(
+        {static_cast<double>(each.steps), each.first_factor, each.last_factor});
+  }
+  return pipeline;
+}
+
+Pipeline plan_pipeline(const PipelineSettings& settings, const UpdateSettings& base,
+                       const Nodes& nodes, const LossWeights& loss) {
+  Pipeline pipeline;
+  pipeline.stages = plan_stages(settings, base, nodes, loss);
   const double growth = growth_of(pipeline.stages.back().update, base, nodes);
   pipeline.learning_rate_factor = settings.learning_rate_factor.value_or(std::sqrt(growth));
   pipeline.schedule = plan_schedule(settings, growth, pipeline.learning_rate_factor);
-  for (const PipelineStage& each : pipeline.stages) check_mini_batches(each.update, nodes);
+  for (const PipelineStage& each : pipeline.stages) {
+    check_mini_batches(
+        each.update, nodes,
+        fmt::format("ppo.num_mini_batch, multiplied in the first stage for {} node{}", nodes.count,
+                    nodes.count == 1 ? "" : "s"));
+  }
   return pipeline;
 }
 
@@ -152,9 +170,10 @@ Nodes nodes_of(const DdPpoSettings& settings, const RankCount& ranks) {
 }
 
 Pipeline plan_pipeline(const DdPpoSettings& settings, const Nodes& nodes) {
-  return plan_pipeline(
-      settings.pipeline,
-      {settings.ppo.num_mini_batch, settings.ppo.update_repeats, settings.ppo.num_steps}, nodes);
+  const PpoSettings& ppo = settings.ppo;
+  if (!settings.pipeline.listed.empty()) return plan_listed(settings.pipeline.listed, nodes);
+  return plan_pipeline(settings.pipeline, {ppo.num_mini_batch, ppo.update_repeats, ppo.num_steps},
+                       nodes, ppo);
 }
 
 }  // namespace dtool::trainer

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The two stages of distributed DD-PPO and their learning rate, after AllenAct's tutorial on
-// training across several nodes: first small batches, then large ones with a larger rate. The
-// number of nodes decides how long rollouts are.
+// The stages of distributed DD-PPO and their learning rate. Either an experiment lists them, or
+// they are two, after AllenAct's tutorial on training across several nodes: first small batches,
+// then large ones with a larger rate, where the number of nodes decides how long rollouts are.
 #pragma once
 
 #include <cstddef>
@@ -20,6 +20,32 @@ struct RankCount;
 /// the tutorial.
 enum class Rollouts { shared, whole };
 
+/// How to learn from the experience of one rollout.
+struct UpdateSettings {
+  std::int64_t num_mini_batch = 1;  ///< parts into which a rank's samplers are divided
+  std::int64_t update_repeats = 4;  ///< passes over all mini-batches
+  std::int64_t num_steps = 128;     ///< the steps of a rollout, for each sampler
+};
+
+/// The weights of the loss's parts, and how far a policy may move.
+struct LossWeights {
+  double clip_param = 0.1;  ///< epsilon of https://arxiv.org/abs/1707.06347, equation 7
+  double value_loss_coef = 0.5;
+  double entropy_coef = 0.01;
+
+  bool operator==(const LossWeights&) const = default;
+};
+
+/// A stage as an experiment lists it. The learning rate's factor goes from the first to the last in
+/// a line.
+struct ListedStage {
+  std::int64_t steps = 0;
+  UpdateSettings update;
+  LossWeights loss;
+  double first_factor = 1;
+  double last_factor = 1;
+};
+
 /// Lengths are in experience steps of all ranks together.
 struct PipelineSettings {
   std::int64_t steps = 300'000'000;  ///< the steps of the whole run
@@ -31,22 +57,17 @@ struct PipelineSettings {
   std::vector<std::int64_t> rollout_steps = {};  ///< each stage's; empty: they follow the nodes
   /// Of the last stage; absent: it follows the batches.
   std::optional<double> learning_rate_factor = {};
-};
-
-/// How to learn from the experience of one rollout.
-struct UpdateSettings {
-  std::int64_t num_mini_batch = 1;  ///< parts into which a rank's samplers are divided
-  std::int64_t update_repeats = 4;  ///< passes over all mini-batches
-  std::int64_t num_steps = 128;     ///< the steps of a rollout, for each sampler
+  std::vector<ListedStage> listed = {};  ///< empty: the stages follow from all of the above
 };
 
 struct PipelineStage {
   std::int64_t end = 0;  ///< the stage is over when this many experience steps have been collected
   UpdateSettings update;
+  LossWeights loss;
 };
 
 struct Pipeline {
-  std::vector<PipelineStage> stages;  ///< one or two
+  std::vector<PipelineStage> stages;  ///< at least one
   double learning_rate_factor = 1;    ///< the last stage's, apart from the fall towards 0
   /// The learning rate's factor; `learning_rate_factor` takes the experience steps so far.
   ScheduleSettings schedule;
@@ -94,7 +115,11 @@ inline constexpr std::int64_t kLeastRolloutSteps = 16;
 /// Throws UsageError if the pieces are longer than the run, if a rank has fewer samplers than
 /// mini-batches, or if `rollout_steps` are not as many as the stages.
 Pipeline plan_pipeline(const PipelineSettings& settings, const UpdateSettings& base,
-                       const Nodes& nodes);
+                       const Nodes& nodes, const LossWeights& loss = {});
+
+/// The stages as they are listed, on these nodes. Throws UsageError if a rank has fewer samplers
+/// than mini-batches.
+Pipeline plan_listed(const std::vector<ListedStage>& listed, const Nodes& nodes);
 
 /// The share of a rank that has `ranks_before` lower ranks on its machine, which has `ranks` in
 /// all: how many samplers. They differ by at most one.

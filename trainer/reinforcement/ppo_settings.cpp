@@ -30,6 +30,15 @@ void read_samplers(TomlReader& reader, DdPpoSettings& settings) {
   settings.samplers = reader.integer("environment.samplers_per_machine", 60, kSamplers);
 }
 
+LossWeights read_loss(TomlReader& reader, const std::string& table, const LossWeights& standard) {
+  LossWeights loss;
+  loss.clip_param = reader.number(table + "clip_param", standard.clip_param, {1e-6, 1e6});
+  loss.value_loss_coef =
+      reader.number(table + "value_loss_coef", standard.value_loss_coef, kWeight);
+  loss.entropy_coef = reader.number(table + "entropy_coef", standard.entropy_coef, kWeight);
+  return loss;
+}
+
 PpoSettings read_ppo(TomlReader& reader, const DdPpoSettings& settings) {
   PpoSettings ppo;
   ppo.num_steps = reader.integer("ppo.num_steps", ppo.num_steps, kRolloutSteps);
@@ -46,9 +55,7 @@ PpoSettings read_ppo(TomlReader& reader, const DdPpoSettings& settings) {
   ppo.update_repeats = reader.integer("ppo.update_repeats", ppo.update_repeats, {1, 10'000});
   ppo.gamma = reader.number("ppo.gamma", ppo.gamma, kShare);
   ppo.gae_lambda = reader.number("ppo.gae_lambda", ppo.gae_lambda, kShare);
-  ppo.clip_param = reader.number("ppo.clip_param", ppo.clip_param, {1e-6, 1e6});
-  ppo.value_loss_coef = reader.number("ppo.value_loss_coef", ppo.value_loss_coef, kWeight);
-  ppo.entropy_coef = reader.number("ppo.entropy_coef", ppo.entropy_coef, kWeight);
+  static_cast<LossWeights&>(ppo) = read_loss(reader, "ppo.", ppo);
   const bool clips = ppo.use_clipped_value_loss == ClippedValueLoss::yes;
   ppo.use_clipped_value_loss = reader.boolean("ppo.use_clipped_value_loss", clips)
                                    ? ClippedValueLoss::yes
@@ -60,7 +67,52 @@ PpoSettings read_ppo(TomlReader& reader, const DdPpoSettings& settings) {
   return ppo;
 }
 
-PipelineSettings read_pipeline(TomlReader& reader) {
+/// The stages of the list [[stage]]; what one does not say is as in [ppo]. The factors are learning
+/// rates still.
+PipelineSettings read_listed(TomlReader& reader, const PpoSettings& ppo, std::size_t count) {
+  reader.refuse_if_given("pipeline", "does not go together with [[stage]], which lists the stages");
+  PipelineSettings pipeline;
+  pipeline.steps = 0;
+  pipeline.small_batch_steps = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto prefix = fmt::format("stage[{}].", i);
+    const auto steps = reader.integer_if_given(prefix + "steps", {1, kMany / 1'000'000});
+    if (!steps) {
+      throw UsageError(fmt::format("{}: stage[{}] needs a length: steps",
+                                   reader.where(fmt::format("stage[{}]", i)), i));
+    }
+    ListedStage stage;
+    stage.steps = *steps;
+    stage.update.num_steps = reader.integer(prefix + "num_steps", ppo.num_steps, kRolloutSteps);
+    stage.update.num_mini_batch =
+        reader.integer(prefix + "num_mini_batch", ppo.num_mini_batch, {1, 65536});
+    stage.update.update_repeats =
+        reader.integer(prefix + "update_repeats", ppo.update_repeats, {1, 10'000});
+    stage.loss = read_loss(reader, prefix, ppo);
+    pipeline.listed.push_back(stage);
+    pipeline.steps += stage.steps;
+  }
+  return pipeline;
+}
+
+/// A stage begins where the one before ended, and keeps its learning rate.
+void read_learning_rates(TomlReader& reader, double learning_rate,
+                         std::vector<ListedStage>& listed) {
+  constexpr Limits<double> kRate = {0.0, 1e6};
+  double last = learning_rate;
+  for (std::size_t i = 0; i < listed.size(); ++i) {
+    const auto prefix = fmt::format("stage[{}].", i);
+    const double first = reader.number(prefix + "learning_rate", last, kRate);
+    last = reader.number(prefix + "last_learning_rate", first, kRate);
+    listed[i].first_factor = first / learning_rate;
+    listed[i].last_factor = last / learning_rate;
+  }
+}
+
+PipelineSettings read_pipeline(TomlReader& reader, const PpoSettings& ppo) {
+  if (const auto count = reader.count_tables("stage"); count > 0) {
+    return read_listed(reader, ppo, count);
+  }
   const PipelineSettings tutorial;
   PipelineSettings pipeline;
   pipeline.steps = reader.integer("pipeline.steps", tutorial.steps, {1, kMany / 1000});
@@ -105,9 +157,9 @@ ValidationSettings read_validation(TomlReader& reader, std::int64_t steps) {
 void refuse_others(const TomlReader& reader, const std::string& workload) {
   const std::string other = "does not go together with workload = \"" + workload + "\"";
   reader.refuse_if_given("data", other + ", whose experience comes from [environment]");
-  refuse_all(reader, {"train", "stage"},
-             other + ": [ppo] says how it learns and [pipeline] how long");
-  reader.refuse_if_given("schedule", other + ", whose learning rate follows [pipeline]");
+  reader.refuse_if_given("train", other + ": [ppo] says how it learns and [pipeline] how long");
+  reader.refuse_if_given("schedule",
+                         other + ", whose learning rate follows [pipeline] or [[stage]]");
 }
 
 }  // namespace
@@ -119,7 +171,7 @@ DdPpoSettings read_dd_ppo(TomlReader& reader, const std::string& workload,
   read_samplers(reader, learning);
   learning.threads = static_cast<int>(reader.integer("environment.threads", 0, {0, 1024}));
   learning.ppo = read_ppo(reader, learning);
-  learning.pipeline = read_pipeline(reader);
+  learning.pipeline = read_pipeline(reader, learning.ppo);
   learning.validation = read_validation(reader, learning.pipeline.steps);
   try {
     // Settings that do not fit one rank fit nowhere.
@@ -133,6 +185,7 @@ DdPpoSettings read_dd_ppo(TomlReader& reader, const std::string& workload,
       workload);
   optimizer = read_optimizer(
       reader, {.learning_rate = 3e-4, .clip_norm = 0.5, .why_no_scaling = why_no_scaling});
+  read_learning_rates(reader, optimizer.learning_rate, learning.pipeline.listed);
   return learning;
 }
 

@@ -19,15 +19,12 @@ enum class ClippedValueLoss { no, yes };
 
 /// PPO with generalized advantage estimation, distributed over ranks as in DD-PPO. The defaults are
 /// those of AllenAct's PPOConfig and of its ObjectNav pipelines with DD-PPO.
-struct PpoSettings {
+struct PpoSettings : LossWeights {
   std::int64_t num_steps = 128;     ///< steps of a rollout
   std::int64_t num_mini_batch = 1;  ///< parts into which the samplers of a rollout are divided
   std::int64_t update_repeats = 4;  ///< passes over a rollout
   double gamma = 0.99;              ///< discount of a step
   double gae_lambda = 0.95;         ///< https://arxiv.org/abs/1506.02438, equation 16
-  double clip_param = 0.1;          ///< epsilon of https://arxiv.org/abs/1707.06347, equation 7
-  double value_loss_coef = 0.5;
-  double entropy_coef = 0.01;
   ClippedValueLoss use_clipped_value_loss = ClippedValueLoss::yes;
   /// Once this share of the ranks has finished, the others cut their rollouts short
   /// (https://arxiv.org/abs/1911.00357, section 3); 1: never.
@@ -71,9 +68,9 @@ struct ReinforcementSettings : WorkloadSettings {
   DdPpoSettings learning;
 };
 
-/// Reads the tables [ppo], [pipeline], [validation] and [optimizer], and of [environment] the
-/// samplers and threads. Throws UsageError for values that do not fit, and for tables of learning
-/// from samples, which it says do not go together with that `workload`.
+/// Reads the tables [ppo], [pipeline] or [[stage]], [validation] and [optimizer], and of
+/// [environment] the samplers and threads. Throws UsageError for values that do not fit, and for
+/// tables of learning from samples, which it says do not go together with that `workload`.
 DdPpoSettings read_dd_ppo(TomlReader& reader, const std::string& workload,
                           OptimizerSettings& optimizer);
 

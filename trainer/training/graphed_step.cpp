@@ -40,6 +40,11 @@ GraphedStep::GraphedStep(at::Device device, std::string off, Work work, Record r
       record_(std::move(record)),
       give_up_(std::move(give_up)) {}
 
+void GraphedStep::forget() {
+  play_ = nullptr;
+  steps_alike_ = 0;
+}
+
 /// Whether there is a recording for inputs of these sizes.
 bool GraphedStep::fits(const std::vector<at::Tensor>& inputs) const {
   return play_ &&

@@ -46,6 +46,9 @@ class GraphedStep {
   /// in pinned memory must keep their values until the device has done the step.
   void run(const std::vector<at::Tensor>& inputs);
 
+  /// For work that is another from now on: records it anew.
+  void forget();
+
   /// Steps before one is recorded; c10d's reducer needs them to sort its buckets and to measure.
   static constexpr int kWarmUp = 11;
 
