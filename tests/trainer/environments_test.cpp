@@ -12,6 +12,8 @@
 #include <utility>
 
 #include "tests/trainer/own_folder.h"
+#include "trainer/objectnav/house.h"
+#include "trainer/objectnav/samplers.h"
 #include "trainer/reinforcement/actor_critic.h"
 #include "trainer/reinforcement/ddppo.h"
 #include "trainer/reinforcement/mini_batches.h"
@@ -24,7 +26,7 @@ using namespace dtool::trainer;
 namespace {
 
 constexpr int kCells = 5;
-constexpr double kMostSteps = 8;
+constexpr double kLimit = 8;
 
 const EnvironmentSpec kCorridorSpec = {
     {{"place", {1}, ObservedKind::codes, kCells},
@@ -63,7 +65,7 @@ class Corridor : public ThreadedEnvironments {
       const bool is_at_an_end = agent.place == 0 || agent.place == kCells - 1;
       const bool found = is_at_an_end && (agent.place == 0) == (agent.rewarded_end == 0);
       arrays.rewards[i] = found ? 1 : 0;
-      const bool is_cut_off = !is_at_an_end && agent.steps == kMostSteps;
+      const bool is_cut_off = !is_at_an_end && agent.steps == kLimit;
       arrays.endings[i] = is_at_an_end ? Ending::terminated
                           : is_cut_off ? Ending::truncated
                                        : Ending::none;
@@ -173,7 +175,7 @@ class CorridorRun : public OwnFolder {
   }
 
   Scores scores_of(const ActorCritic& policy) {
-    return validate(make_, settings_.validation, policy, group_);
+    return Validator(make_, settings_.validation, policy, group_).validate();
   }
 
   Experiment experiment_;
@@ -249,10 +251,44 @@ TEST(Collector, ALimitCutsAnEpisodeOffButNotTheValueOfWhatWouldHaveCome) {
     collector.collect(rollout, 0, [](std::int64_t) { return false; });
     for (std::int64_t step = 0; step < kSteps; ++step) {
       // The eighth step leads back to the middle; the policy's ninth look would have seen that.
-      const double expected = step + 1 == kMostSteps ? 0.5 * (10 * (kCells / 2) + 9) : 0;
+      const double expected = step + 1 == kLimit ? 0.5 * (10 * (kCells / 2) + 9) : 0;
       EXPECT_EQ(rollout.rewards[step].min().item<double>(), expected) << step;
       EXPECT_EQ(rollout.rewards[step].max().item<double>(), expected) << step;
-      EXPECT_EQ(rollout.keep[step + 1].sum().item<double>(), step + 1 == kMostSteps ? 0 : 4);
+      EXPECT_EQ(rollout.keep[step + 1].sum().item<double>(), step + 1 == kLimit ? 0 : 4);
     }
   }
+}
+
+TEST(Validator, PlaysTheSameEpisodesAgainInTheEnvironmentsThatItHas) {
+  int made = 0;
+  std::int64_t environments = 0;
+  EnvironmentSettings easy;
+  easy.success_distance = kMostSuccessDistance;
+  easy.objects = kObjectClasses;
+  const MakeEnvironments make = [&](EpisodeSet set, std::uint64_t seed, std::int64_t first,
+                                    int count) {
+    ++made;
+    environments += count;
+    return std::make_unique<Samplers>(easy, set, seed, first, count);
+  };
+  ValidationSettings settings;
+  settings.episodes = 100;
+  settings.environments = 30;
+  EXPECT_EQ(settings.episodes_of_each(), 4);
+  torch::manual_seed(1);
+  const ActorCritic policy(objectnav_spec(), {8, 16}, at::kCPU);
+  const Group alone;
+  Validator validator(make, settings, policy, alone);
+  const Scores first = validator.validate();
+  EXPECT_GT(first.back().second, 0);
+  EXPECT_EQ(validator.validate(), first);
+  EXPECT_EQ(made, 1);
+  EXPECT_EQ(environments, 30);
+
+  // One episode each, whatever the order.
+  settings.environments = 0;
+  EXPECT_EQ(settings.environments_in_all(), 100);
+  const Scores other = Validator(make, settings, policy, alone).validate();
+  EXPECT_EQ(environments, 130);
+  EXPECT_NE(other, first);
 }

@@ -66,7 +66,6 @@ class DdPpo : public Workload {
 
   const Run& run_;
   const DdPpoSettings& settings_;
-  const MakeEnvironments& make_;
   const Group& group_;
   std::vector<SamplerRange> shares_;  ///< the shares of all ranks
   SamplerRange mine_;
@@ -77,6 +76,7 @@ class DdPpo : public Workload {
   Rollout rollout_;
   Collector collector_;
   Stragglers stragglers_;
+  Validator validator_;
   std::optional<Learner> learner_;
   ExperienceSums untold_;  ///< this rank's, since the last line
   Clock::time_point last_told_ = Clock::now();
@@ -88,7 +88,6 @@ DdPpo::DdPpo(const Run& run, const DdPpoSettings& settings, const MakeEnvironmen
              Policy& policy)
     : run_(run),
       settings_(settings),
-      make_(make),
       group_(run.group),
       shares_(shares_of(group_.members, settings_)),
       mine_(shares_[static_cast<std::size_t>(group_.rank)]),
@@ -101,7 +100,8 @@ DdPpo::DdPpo(const Run& run, const DdPpoSettings& settings, const MakeEnvironmen
       collector_(*samplers_, policy_, settings_.ppo.gamma, run.options.seed, mine_.first,
                  settings_.ppo.cuda_graph, [this](const std::string& why) { not_recorded_ = why; }),
       stragglers_(run.meeting, settings_.ppo.preemption_share,
-                  run.experiment.distributed.collective_timeout) {}
+                  run.experiment.distributed.collective_timeout),
+      validator_(make, settings_.validation, policy_, group_) {}
 
 void DdPpo::restore(const std::vector<NamedTensor>& others) {
   const auto all = count_all(shares_);
@@ -207,7 +207,7 @@ void DdPpo::tell(const Due& due, ProgressLog* log) {
 }
 
 Evaluation DdPpo::evaluate(ProgressLog* log) {
-  Scores scores = validate(make_, settings_.validation, policy_, group_);
+  Scores scores = validator_.validate();
   if (log != nullptr) log->validation(position(), scores);
   return {std::move(scores), Better::higher};
 }

@@ -137,11 +137,14 @@ PipelineSettings read_pipeline(TomlReader& reader, const PpoSettings& ppo) {
   return pipeline;
 }
 
-ValidationSettings read_validation(TomlReader& reader, std::int64_t steps) {
+ValidationSettings read_validation(TomlReader& reader, std::int64_t steps,
+                                   const ValidationStandards& standards) {
   ValidationSettings validation;
   validation.every_steps =
       reader.integer("validation.every_steps", std::max<std::int64_t>(1, steps / 20), {0, kMany});
-  validation.episodes = reader.integer("validation.episodes", 1000, {1, 10'000'000});
+  validation.episodes = reader.integer("validation.episodes", standards.episodes, {1, 10'000'000});
+  validation.environments =
+      reader.integer("validation.environments", standards.environments, {0, 1'000'000});
   validation.seed = static_cast<std::uint64_t>(reader.integer("validation.seed", 0, {0, kMany}));
   if (reader.has("validation.follow")) {
     validation.follow = reader.text("validation.follow", "");
@@ -165,14 +168,14 @@ void refuse_others(const TomlReader& reader, const std::string& workload) {
 }  // namespace
 
 DdPpoSettings read_dd_ppo(TomlReader& reader, const std::string& workload,
-                          OptimizerSettings& optimizer) {
+                          OptimizerSettings& optimizer, const ValidationStandards& standards) {
   refuse_others(reader, workload);
   DdPpoSettings learning;
   read_samplers(reader, learning);
   learning.threads = static_cast<int>(reader.integer("environment.threads", 0, {0, 1024}));
   learning.ppo = read_ppo(reader, learning);
   learning.pipeline = read_pipeline(reader, learning.ppo);
-  learning.validation = read_validation(reader, learning.pipeline.steps);
+  learning.validation = read_validation(reader, learning.pipeline.steps, standards);
   try {
     // Settings that do not fit one rank fit nowhere.
     plan_pipeline(learning, nodes_of(learning, {1, 1}));
@@ -187,6 +190,15 @@ DdPpoSettings read_dd_ppo(TomlReader& reader, const std::string& workload,
       reader, {.learning_rate = 3e-4, .clip_norm = 0.5, .why_no_scaling = why_no_scaling});
   read_learning_rates(reader, optimizer.learning_rate, learning.pipeline.listed);
   return learning;
+}
+
+std::int64_t ValidationSettings::environments_in_all() const {
+  return environments == 0 ? episodes : std::min(environments, episodes);
+}
+
+std::int64_t ValidationSettings::episodes_of_each() const {
+  const std::int64_t all = environments_in_all();
+  return (episodes + all - 1) / all;
 }
 
 Rhythm ReinforcementSettings::rhythm() const {

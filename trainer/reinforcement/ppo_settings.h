@@ -35,13 +35,17 @@ struct PpoSettings : LossWeights {
 
 /// How often the policy is validated in environments of no training run, and on how many episodes.
 struct ValidationSettings {
-  std::int64_t every_steps{};  ///< experience steps of all ranks; 0: only at the end
-  std::int64_t episodes{};
-  std::uint64_t seed{};  ///< the seed of the environments: the same for every run
+  std::int64_t every_steps{};   ///< experience steps of all ranks; 0: only at the end
+  std::int64_t episodes{};      ///< rounded up to equally many of each environment
+  std::int64_t environments{};  ///< of all ranks; 0: one for each episode
+  std::uint64_t seed{};         ///< the seed of the environments: the same for every run
   /// The output folder of another run, whose checkpoints this run validates instead of training.
   /// May contain `~` and `$NAME`. Empty: this run trains.
   std::string follow;
   std::chrono::seconds patience{};  ///< how long to wait for the next checkpoint there
+
+  std::int64_t environments_in_all() const;
+  std::int64_t episodes_of_each() const;
 };
 
 /// Who has `DdPpoSettings::samplers`, and counts as a node of the tutorial: a machine, whose ranks
@@ -68,10 +72,16 @@ struct ReinforcementSettings : WorkloadSettings {
   DdPpoSettings learning;
 };
 
+/// Defaults of [validation] for a workload.
+struct ValidationStandards {
+  std::int64_t episodes = 1000;
+  std::int64_t environments = 0;
+};
+
 /// Reads the tables [ppo], [pipeline] or [[stage]], [validation] and [optimizer], and of
 /// [environment] the samplers and threads. Throws UsageError for values that do not fit, and for
 /// tables of learning from samples, which it says do not go together with that `workload`.
 DdPpoSettings read_dd_ppo(TomlReader& reader, const std::string& workload,
-                          OptimizerSettings& optimizer);
+                          OptimizerSettings& optimizer, const ValidationStandards& standards = {});
 
 }  // namespace dtool::trainer

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// There are as many samplers as episodes, and only the first episode of each counts, so that short
-// episodes do not count more often than long ones.
+// Equally many episodes of each environment count, so that short episodes do not count more often
+// than long ones.
 #include "trainer/reinforcement/validation.h"
 
 #include <ATen/ATen.h>
@@ -31,15 +31,20 @@ namespace {
 /// So many episodes at once: an environment takes kilobytes.
 constexpr std::int64_t kAtOnce = 1000;
 
-EpisodeSums play(Environments& samplers, std::uint64_t seed, const Policy& policy,
-                 std::int64_t first) {
-  samplers.count_only(1);
+}  // namespace
+
+Validator::Validator(const MakeEnvironments& make, const ValidationSettings& settings,
+                     const Policy& policy, const Group& group)
+    : make_(make), settings_(settings), policy_(policy), group_(group) {}
+
+EpisodeSums Validator::play(Environments& samplers, std::int64_t first) const {
+  samplers.count_only(settings_.episodes_of_each());
   const std::int64_t count = samplers.count();
   const auto places = static_cast<std::size_t>(count);
-  at::Tensor observations = at::empty({count, policy.spec().observation_bytes()}, at::kByte);
-  at::Tensor memory = at::zeros({count, policy.memory_size()});
+  at::Tensor observations = at::empty({count, policy_.spec().observation_bytes()}, at::kByte);
+  at::Tensor memory = at::zeros({count, policy_.memory_size()});
   at::Tensor keep = at::zeros({count});
-  std::vector<float> actions(places * static_cast<std::size_t>(policy.spec().actions.values()));
+  std::vector<float> actions(places * static_cast<std::size_t>(policy_.spec().actions.values()));
   std::vector<Ending> endings(places);
   std::vector<float> rewards(places);
   std::vector<float> log_probs(places);
@@ -48,9 +53,9 @@ EpisodeSums play(Environments& samplers, std::uint64_t seed, const Policy& polic
   std::vector<std::uint8_t> last_observations(bytes.size());
   samplers.observe(bytes);
   for (std::int64_t step = 0; !samplers.counted_all(); ++step) {
-    const PolicyOutput seen = policy.act(observations, memory, keep);
+    const PolicyOutput seen = policy_.act(observations, memory, keep);
     memory = seen.memory;
-    sample_actions(seen.logits, policy.spec().actions, seed, first, step, actions.data(),
+    sample_actions(seen.logits, policy_.spec().actions, settings_.seed, first, step, actions.data(),
                    log_probs.data());
     samplers.begin(0, samplers.count(), {actions, rewards, endings, bytes, last_observations});
     samplers.wait();
@@ -60,24 +65,30 @@ EpisodeSums play(Environments& samplers, std::uint64_t seed, const Policy& polic
   return samplers.take_sums();
 }
 
-}  // namespace
-
-Scores validate(const MakeEnvironments& make, const ValidationSettings& settings,
-                const Policy& policy, const Group& group) {
+Scores Validator::validate() {
   const c10::NoGradGuard no_gradients;
-  const auto first = settings.episodes * group.rank / group.size;
-  const auto end = settings.episodes * (group.rank + 1) / group.size;
-  const std::vector<std::string>& names = policy.spec().scores;
+  const std::int64_t all = settings_.environments_in_all();
+  const auto first = all * group_.rank / group_.size;
+  const auto end = all * (group_.rank + 1) / group_.size;
+  const std::vector<std::string>& names = policy_.spec().scores;
   EpisodeSums mine;
   mine.scores.resize(names.size());
-  for (auto next = first; next < end; next += kAtOnce) {
-    const auto count = static_cast<int>(std::min(kAtOnce, end - next));
-    const auto samplers = make(EpisodeSet::validation, settings.seed, next, count);
-    mine += play(*samplers, settings.seed, policy, next);
+  if (kept_) {
+    kept_->restore(at_first_);
+    mine += play(*kept_, first);
+  } else {
+    for (auto next = first; next < end; next += kAtOnce) {
+      const auto count = static_cast<int>(std::min(kAtOnce, end - next));
+      auto samplers = make_(EpisodeSet::validation, settings_.seed, next, count);
+      at_first_ = samplers->state();
+      if (!at_first_.empty()) samplers->restore(at_first_);  // as a later validation will
+      mine += play(*samplers, next);
+      if (!at_first_.empty() && count == end - first) kept_ = std::move(samplers);
+    }
   }
   std::vector<double> sums = {mine.episodes};
   sums.insert(sums.end(), mine.scores.rbegin(), mine.scores.rend());
-  sums = sum_over_ranks(group, sums);
+  sums = sum_over_ranks(group_, sums);
   Scores scores;
   for (std::size_t i = 1; i < sums.size(); ++i) {
     scores.emplace_back("validation_" + names[names.size() - i], sums[i] / sums[0]);
@@ -182,6 +193,7 @@ void follow_checkpoints(const Run& run, const DdPpoSettings& settings, const Mak
   const std::int64_t last_step = settings.pipeline.steps;
   std::optional<Follower> follower;
   if (group.rank == 0) follower.emplace(run, settings);
+  Validator validator(make, settings.validation, policy, group);
   std::int64_t step = 0;
   Scores scores;
   for (int checkpoint = 1; step < last_step; ++checkpoint) {
@@ -195,7 +207,7 @@ void follow_checkpoints(const Run& run, const DdPpoSettings& settings, const Mak
                                   step));
     }
     step = restore_model(reader, policy).steps;
-    scores = validate(make, settings.validation, policy, group);
+    scores = validator.validate();
     const double done = static_cast<double>(step) / static_cast<double>(last_step);
     if (follower) follower->tell(found->checkpoint, done, scores);
   }

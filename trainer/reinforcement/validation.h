@@ -3,6 +3,10 @@
 // learns, or on a separate machine each new checkpoint of another run.
 #pragma once
 
+#include <cstdint>
+#include <memory>
+#include <vector>
+
 #include "trainer/ranks/process_group.h"
 #include "trainer/reinforcement/policy.h"
 #include "trainer/reinforcement/ppo_settings.h"
@@ -11,12 +15,30 @@
 
 namespace dtool::trainer {
 
-/// Plays the episodes, distributed over the ranks; each is the first of its own environment,
-/// whatever the number of ranks. Actions are drawn as in training. Returns the means of the spec's
-/// scores, such as `validation_success`, its first one last: that one decides which checkpoint is
-/// best. A collective operation.
-Scores validate(const MakeEnvironments& make, const ValidationSettings& settings,
-                const Policy& policy, const Group& group);
+/// Plays the same episodes again and again. The environments are distributed over the ranks, and
+/// each plays equally many of its first episodes, so that they are the same for any number of
+/// ranks.
+class Validator {
+ public:
+  /// What is given must outlive this.
+  Validator(const MakeEnvironments& make, const ValidationSettings& settings, const Policy& policy,
+            const Group& group);
+
+  /// Actions are drawn as in training. Returns the means of the spec's scores, such as
+  /// `validation_success`, its first one last: that one decides which checkpoint is best. A
+  /// collective operation.
+  Scores validate();
+
+ private:
+  EpisodeSums play(Environments& samplers, std::int64_t first) const;
+
+  const MakeEnvironments& make_;
+  const ValidationSettings& settings_;
+  const Policy& policy_;
+  const Group& group_;
+  std::unique_ptr<Environments> kept_;  ///< absent if others are made for each validation
+  std::vector<std::uint8_t> at_first_;  ///< their state, from which each validation begins
+};
 
 /// Validates the checkpoints in the output folder `validation.follow`, from the oldest on, and
 /// waits for new ones, until one has `settings.pipeline.steps`. Each result goes to this run's own
