@@ -115,7 +115,8 @@ TEST(Experiment, ThoseThatComeWithDtoolGoByTheirNames) {
   } catch (const UsageError& mistake) {
     EXPECT_STREQ(mistake.what(), "no experiment file at objectnaf");
     EXPECT_EQ(mistake.hint,
-              "these come with dtool: autoencoder, digits, mnist, objectnav, regression");
+              "these come with dtool: autoencoder, digits, mnist, objectnav, objectnav_large, "
+              "objectnav_rooms, regression");
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "tests/trainer/drawn_house.h"
@@ -294,5 +295,56 @@ TEST(ObjectNavEpisode, ThePolicyThatKnowsTheHouseAlwaysSucceedsByTheShortestPath
     }
     ASSERT_TRUE(outcome.is_success) << "episode " << number;
     ASSERT_EQ(success_by_path_length(scene.episode, outcome), 1);
+  }
+}
+
+namespace {
+
+/// The moves of a script in a drawn house, until the episode ends or `most` are taken.
+std::vector<Move> scripted_moves(Drawn& drawn, ScriptGoals walks_to, int most) {
+  Random random(3);
+  std::vector<Move> moves;
+  std::array<std::uint8_t, kObservationBytes> observation;
+  for (StepOutcome end; !end.has_ended && static_cast<int>(moves.size()) < most;) {
+    observe(drawn.house, drawn.episode, observation.data());
+    moves.push_back(scripted_move(drawn.settings, walks_to, observation.data(), random));
+    end = drawn.take(moves.back());
+  }
+  return moves;
+}
+
+}  // namespace
+
+TEST(ObjectNavScript, WalksToAGoalThatItSeesAndSaysSo) {
+  Drawn drawn(kRoom, 3, 5, 0);
+  EXPECT_EQ(scripted_moves(drawn, ScriptGoals::goal, 10),
+            (std::vector<Move>{Move::move_ahead, Move::done}));
+  Drawn aside({"########", "#......#", "#.....A#", "#......#", "#......#", "########"}, 1, 4, 0);
+  scripted_moves(aside, ScriptGoals::goal, 20);
+  EXPECT_GT(aside.episode.reward, 9) << "it was not found";
+  EXPECT_LE(aside.episode.steps, 12);
+}
+
+TEST(ObjectNavScript, OnlyTheOneForDoorsWalksToADoor) {
+  const std::vector<std::string> rows = {"###########", "#....#....#", "#....+....#", "#....#....#",
+                                         "###########"};
+  Drawn drawn(rows, 1, 2, 1);
+  const auto moves = scripted_moves(drawn, ScriptGoals::goal_and_doors, 4);
+  EXPECT_EQ(moves, std::vector<Move>(4, Move::move_ahead));
+  EXPECT_EQ(drawn.house.seen(drawn.episode.cell), kDoor);
+  int turned = 0;
+  for (int y = 1; y <= 3; ++y) {
+    Drawn other(rows, 1, y, 1);
+    for (const Move move : scripted_moves(other, ScriptGoals::goal, 4)) {
+      turned += move == Move::move_ahead ? 0 : 1;
+    }
+  }
+  EXPECT_GT(turned, 0) << "wander goes to doors, too";
+}
+
+TEST(ObjectNavScript, TurnsToTheOpenSideWhereItIsBlocked) {
+  for (const auto& [x, expected] : {std::pair{1, Move::rotate_right}, {8, Move::rotate_left}}) {
+    Drawn drawn({"##########", "#........#", "#........#", "#........#", "##########"}, x, 1, 0);
+    EXPECT_EQ(scripted_moves(drawn, ScriptGoals::goal_and_doors, 1), std::vector<Move>{expected});
   }
 }

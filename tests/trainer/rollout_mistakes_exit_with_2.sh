@@ -21,10 +21,13 @@ refused 'no experiment given' 'dtool-trainer rollout EXPERIMENT.toml'
 refused "'more' is one too many" '' e.toml more
 refused 'nothing.toml' '' nothing.toml
 refused 'digits.toml: .*no episodes' 'reinforcement learning' digits.toml
-refused "no 'clever'" 'shortest, random and checkpoint' e.toml --policy clever
+refused "no 'clever'" 'oracle (or shortest), doors, wander, random and checkpoint' e.toml --policy clever
 refused "'test' is neither training nor validation" '' e.toml --set test
 refused "'png' is neither text nor svg" '' e.toml --format png
 refused '--episode must be' '' e.toml --episode -1
+refused '--episodes must be' '' e.toml --episodes 0
+refused '--episodes counts' 'drop --episodes' e.toml --episodes 3 --output e.svg
+refused '--episodes counts' 'drop --episodes' e.toml --episodes 3 --watch
 refused '--seed must be' '' e.toml --seed x
 refused '--checkpoint is for' '--policy checkpoint' e.toml --policy random --checkpoint latest
 refused '--watch shows' 'drop --watch' e.toml --watch --output e.svg
@@ -36,7 +39,7 @@ refused 'unknown flag --machine_id' 'rollout --help' e.toml --machine_id 0
 [ ! -e e.svg ] || fail "a file was written"
 
 "$trainer" rollout --help > help.log || fail "rollout --help: exit code $?"
-for flag in policy checkpoint output_dir set seed episode output format watch; do
+for flag in policy checkpoint output_dir set seed episode episodes output format watch; do
   grep -q -- "--$flag" help.log || fail "rollout --help lacks --$flag"
 done
 ! grep -q -- '--nproc_per_node\|torchrun' help.log || fail "rollout --help has flags of training"

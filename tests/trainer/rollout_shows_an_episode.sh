@@ -39,6 +39,17 @@ tail -n 1 watch.log | cmp - <(tail -n 1 text.log) || fail "--watch ends otherwis
 "$trainer" rollout e.toml --policy random --output random.svg > random.log || fail "random: exit code $?"
 "$trainer" rollout e.toml --policy random --output random.svg | cmp - random.log || fail "chance is another each time"
 
+"$trainer" rollout e.toml --episode 3 --policy oracle | cmp - text.log || fail "oracle is another policy than shortest"
+# success POLICY: its share of 400 episodes.
+success() {
+  "$trainer" rollout e.toml --policy "$1" --episodes 400 > "many.$1.log" || fail "$1 in many episodes: exit code $?"
+  head -n 1 "many.$1.log" | grep -q '^400 episodes in validation houses, seed 4; actions by ' || fail "$1: the line lacks what was played"
+  sed -n 's/^success \([0-9.]*\), SPL [0-9.]*, [0-9.]* steps an episode$/\1/p' "many.$1.log"
+}
+awk -v random="$(success random)" -v wander="$(success wander)" -v doors="$(success doors)" -v oracle="$(success oracle)" \
+  'BEGIN { exit !(random + 0.1 < wander && wander < oracle && random + 0.1 < doors && doors < oracle && oracle == 1) }' ||
+  fail "the policies do not succeed in their order: $(tail -qn 1 many.*.log)"
+
 "$trainer" e.toml --output_dir out > out.log 2>&1 || fail "training: exit code $?"
 successes=0
 for episode in 0 1 2 3 4 5 6 7; do
@@ -46,6 +57,8 @@ for episode in 0 1 2 3 4 5 6 7; do
   grep -q "actions by the network of out/checkpoints/step_" "checkpoint.$episode.log" || fail "the policy has no name"
   if grep -q '^success after' "checkpoint.$episode.log"; then successes=$((successes + 1)); fi
 done
+"$trainer" rollout e.toml --output_dir out --checkpoint latest --episodes 8 > many.log || fail "a checkpoint's many episodes: exit code $?"
 told=$(metric out validation validation_success | tail -n 1)
 awk -v told="$told" -v successes=$successes 'BEGIN { exit !(told * 8 == successes) }' ||
   fail "validation tells of $told success, and $successes of its 8 episodes succeed"
+awk -v told="$told" '/^success/ { exit !($2 - told < 0.001 && told - $2 < 0.001) }' many.log || fail "validation tells of $told success, and --episodes of $(cat many.log)"

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <optional>
 
 #include "trainer/data/sampler.h"
 #include "trainer/objectnav/view.h"
@@ -138,6 +140,70 @@ Move shortest_path_move(const House& house, const GoalField& field, const Episod
     }
   }
   return Move::done;
+}
+
+namespace {
+
+constexpr std::uint8_t as_byte(Move move) {
+  return static_cast<std::uint8_t>(move);
+}
+
+bool can_be_entered(std::uint8_t seen) {
+  return seen != kHidden && seen <= kDoor && seen != kWall;
+}
+
+/// The place of the nearest cell with this code; absent if none is seen.
+std::optional<ViewPlace> nearest(const std::uint8_t* observation, std::uint8_t code) {
+  std::optional<ViewPlace> found;
+  const auto steps = [](ViewPlace place) { return place.forward + std::abs(place.right); };
+  for (std::size_t i = 0; i < kViewCells; ++i) {
+    if (observation[i] == code && (!found || steps(kViewPlaces[i]) < steps(*found))) {
+      found = kViewPlaces[i];
+    }
+  }
+  return found;
+}
+
+/// The open cells to the right of the agent that it sees, less those to its left.
+int open_to_the_right(const std::uint8_t* observation) {
+  int sum = 0;
+  for (std::size_t i = 0; i < kViewCells; ++i) {
+    if (!can_be_entered(observation[i])) continue;
+    sum += kViewPlaces[i].right > 0 ? 1 : kViewPlaces[i].right < 0 ? -1 : 0;
+  }
+  return sum;
+}
+
+}  // namespace
+
+Move scripted_move(const EnvironmentSettings& settings, ScriptGoals walks_to,
+                   const std::uint8_t* observation, Random& random) {
+  for (int place = 0; place < kViewCells; ++place) {
+    if (observation[place] == kGoalObject && is_within_reach(settings, place)) return Move::done;
+  }
+  constexpr std::size_t kInFront = 3;
+  static_assert(kViewPlaces[kInFront].forward == 1 && kViewPlaces[kInFront].right == 0);
+  const bool is_open = can_be_entered(observation[kInFront]);
+  const std::uint8_t previous = observation[kPreviousActionByte];
+  const bool has_turned =
+      previous == as_byte(Move::rotate_left) || previous == as_byte(Move::rotate_right);
+  auto target = nearest(observation, kGoalObject);
+  if (!target && walks_to == ScriptGoals::goal_and_doors) target = nearest(observation, kDoor);
+  // Without turns by chance it walks in circles: with them, in a fifth of the steps, `doors`
+  // succeeds in 74 % of the default episodes, without in 59 %.
+  const bool turns_by_chance = is_open && !target && !has_turned && random.below(5) == 0;
+  // After a turn it takes a step, so that it does not turn back at once.
+  if (is_open && !turns_by_chance &&
+      (has_turned || !target || std::abs(target->right) <= target->forward)) {
+    return Move::move_ahead;
+  }
+  if (has_turned) return static_cast<Move>(previous);  // on, until the way is open
+  int side = target ? target->right : 0;
+  if (side == 0 && !turns_by_chance && walks_to == ScriptGoals::goal_and_doors) {
+    side = open_to_the_right(observation);
+  }
+  if (side == 0) side = random.below(2) == 0 ? -1 : 1;
+  return side < 0 ? Move::rotate_left : Move::rotate_right;
 }
 
 Trace play_episode(const EnvironmentSettings& settings, Scene& scene, const MovePolicy& choose) {

@@ -62,6 +62,17 @@ double success_by_path_length(const Episode& episode, const StepOutcome& end);
 /// success is possible, then calls `done`.
 Move shortest_path_move(const House& house, const GoalField& field, const Episode& episode);
 
+/// What `scripted_move` walks to besides the goal.
+enum class ScriptGoals { goal, goal_and_doors };
+
+/// The action of a script that has no memory and learns nothing. It uses only `observation`
+/// (`kObservationBytes` bytes) and chance. It calls `done` at a goal within reach. It walks to a
+/// goal that it sees, else to the nearest door that it sees if `walks_to` has doors, else straight
+/// on, with a turn to either side in one step of five. Where it is blocked, it turns to a side that
+/// chance chooses, or with doors to the side where it sees more floor.
+Move scripted_move(const EnvironmentSettings& settings, ScriptGoals walks_to,
+                   const std::uint8_t* observation, Random& random);
+
 // A sampler's episodes, one after another: its current house, the field of its goal, and its
 // progress.
 

@@ -90,8 +90,9 @@ std::unique_ptr<WorkloadSettings> read(TomlReader& reader, Experiment& experimen
 
 void ObjectNavSettings::show_episode(const RolloutOptions& options) const {
   const std::uint64_t seed = rollout_seed(options, *this);
-  show_rollout(options, environment, seed, policy_without_network(*options.policy, seed),
-               *options.policy == PolicyKind::random ? "chance" : "the shortest path");
+  show_rollout(options, environment, seed,
+               policy_without_network(*options.policy, environment, seed),
+               name_without_network(*options.policy));
 }
 
 const ObjectNavSettings& objectnav_of(const Experiment& experiment) {

@@ -12,13 +12,19 @@
 
 namespace dtool::trainer {
 
-/// Plays the episode with this seed and writes its picture. `policy` chooses each action; `who` is
+/// Plays the episode with this seed and writes its picture, or plays `options.episodes` and prints
+/// their mean success, SPL and number of steps. `policy` chooses each action; `who` is
 /// its name. Throws UsageError if the file cannot be written.
 void show_rollout(const RolloutOptions& options, const EnvironmentSettings& settings,
                   std::uint64_t seed, const MovePolicy& policy, const std::string& who);
 
-/// The policies without a network: `shortest`, and `random`, whose actions depend on `seed`.
-MovePolicy policy_without_network(PolicyKind kind, std::uint64_t seed);
+/// The policies without a network. `shortest` knows the house, `wander` and `doors` use only what
+/// the agent sees; the chance in these and in `random` depends on `seed`.
+MovePolicy policy_without_network(PolicyKind kind, const EnvironmentSettings& settings,
+                                  std::uint64_t seed);
+
+/// The name of such a policy, for pictures.
+std::string name_without_network(PolicyKind kind);
 
 // An episode as text: the map with the agent's path, and the agent's view beside it.
 

@@ -51,11 +51,13 @@ std::uint64_t seed_of(std::string_view text) {
 }
 
 PolicyKind parse_policy(std::string_view text) {
-  if (text == "shortest") return PolicyKind::shortest;
+  if (text == "shortest" || text == "oracle") return PolicyKind::shortest;
+  if (text == "wander") return PolicyKind::wander;
+  if (text == "doors") return PolicyKind::doors;
   if (text == "random") return PolicyKind::random;
   if (text == "checkpoint") return PolicyKind::checkpoint;
   throw UsageError(fmt::format("--policy: there is no '{}'", text),
-                   "there are shortest, random and checkpoint");
+                   "there are oracle (or shortest), doors, wander, random and checkpoint");
 }
 
 EpisodeSet parse_episode_set(std::string_view text) {
@@ -128,9 +130,10 @@ const Flag kFlags[] = {
      [](CommandLine& o, const char*) { o.shows_defaults = true; }, For::training},
     {"check", nullptr, "read the experiment, say what is wrong with it, and exit",
      [](CommandLine& o, const char*) { o.action = Action::check; }, For::training},
-    {"policy", "shortest|random|checkpoint",
-     "who chooses the actions: one that knows the house, chance, or a trained network "
-     "(default checkpoint where --checkpoint is given, else shortest)",
+    {"policy", "NAME",
+     "who chooses the actions: oracle (or shortest) knows the house; wander goes straight on and "
+     "to a goal that it sees; doors goes to doors, too; random; checkpoint is a trained network "
+     "(default checkpoint where --checkpoint is given, else oracle)",
      [](CommandLine& o, const char* v) { o.rollout->policy = parse_policy(v); }, For::rollout},
     {"checkpoint", "PATH|latest", "the trained network, or the newest in the output folder",
      [](CommandLine& o, const char* v) { o.checkpoint = v; }, For::rollout},
@@ -145,6 +148,11 @@ const Flag kFlags[] = {
     {"episode", "N", "which episode, from 0 (default 0)",
      [](CommandLine& o, const char* v) {
        o.rollout->episode = number_of("episode", v, std::int64_t{0}, kMostEpisodes);
+     },
+     For::rollout},
+    {"episodes", "N", "play N episodes from --episode on, and print only how many succeeded",
+     [](CommandLine& o, const char* v) {
+       o.rollout->episodes = number_of("episodes", v, std::int64_t{1}, kMostEpisodes);
      },
      For::rollout},
     {"output", "FILE", "write the picture here (default: the terminal)",
@@ -262,7 +270,8 @@ constexpr const char* kCommUsage =
 constexpr const char* kRolloutUsage =
     "usage: dtool-trainer rollout EXPERIMENT.toml [flags]\n"
     "\n"
-    "Plays one episode of an agent's experiment and shows what the agent did.";
+    "Plays one episode of an agent's experiment and shows what the agent did, or counts the\n"
+    "successes of many.";
 
 constexpr const char* kTrainingExitCodes =
     "Exit code: 0 trained; 1 a worker failed; 2 a mistake in the flags, the experiment or the "
@@ -300,6 +309,11 @@ void complete(RolloutOptions& options, std::optional<std::string>& checkpoint) {
                      "drop it, or give --policy checkpoint");
   }
   if (*options.policy == PolicyKind::checkpoint && !checkpoint) checkpoint = "latest";
+  if (options.episodes &&
+      (options.output || options.format || options.shown == RolloutOptions::Shown::step_by_step)) {
+    throw UsageError("--episodes counts successes and shows no episode",
+                     "drop --episodes, or drop --output, --format and --watch");
+  }
   const bool is_svg_file = options.output && options.output->extension() == ".svg";
   if (!options.format) options.format = is_svg_file ? PictureFormat::svg : PictureFormat::text;
   if (options.shown == RolloutOptions::Shown::at_the_end) return;

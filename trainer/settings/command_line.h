@@ -17,8 +17,9 @@ namespace dtool::trainer {
 /// Where episodes come from: those that a policy trains on, or those that it is validated on.
 enum class EpisodeSet { training, validation };
 
-/// What chooses the actions: a policy that knows the house, chance, or a checkpoint's network.
-enum class PolicyKind { shortest, random, checkpoint };
+/// What chooses the actions: a policy that knows the house, two scripts that use only what the
+/// agent sees, chance, or a checkpoint's network.
+enum class PolicyKind { shortest, wander, doors, random, checkpoint };
 
 enum class PictureFormat { text, svg };
 
@@ -29,6 +30,8 @@ struct RolloutOptions {
   EpisodeSet set = EpisodeSet::validation;
   /// Its number in a validation: the first episode of the sampler with this number.
   std::int64_t episode = 0;
+  /// The number of episodes to play from `episode` on; absent: one, which is shown.
+  std::optional<std::int64_t> episodes;
   std::optional<std::uint64_t> seed;            ///< absent: validation's own; for training houses 0
   std::optional<std::filesystem::path> output;  ///< absent: standard output
   std::optional<PictureFormat> format;          ///< absent: by the name of `output`, else text
