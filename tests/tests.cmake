@@ -349,6 +349,7 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
     tests/trainer/layers_test.cpp
     tests/trainer/libraries_test.cpp
     tests/trainer/mini_batches_test.cpp
+    tests/trainer/objectnav_camera_test.cpp
     tests/trainer/objectnav_episode_test.cpp
     tests/trainer/objectnav_house_test.cpp
     tests/trainer/objectnav_samplers_test.cpp

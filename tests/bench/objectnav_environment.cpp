@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "trainer/data/sampler.h"
+#include "trainer/objectnav/camera.h"
 #include "trainer/objectnav/episode.h"
 #include "trainer/objectnav/house.h"
 #include "trainer/objectnav/samplers.h"
@@ -89,6 +90,11 @@ void print_parts() {
   print_part("a view", kCalls, [&](int i) {
     const auto cells = house.free_cells();
     look(house, cells[static_cast<std::size_t>(i) % cells.size()], i & 3, 3, codes.data());
+  });
+  std::vector<std::uint8_t> picture(kPictureBytes);
+  print_part("a picture of the camera", kCalls, [&](int i) {
+    const auto cells = house.free_cells();
+    take_picture(house, cells[static_cast<std::size_t>(i) % cells.size()], i & 3, picture.data());
   });
 }
 

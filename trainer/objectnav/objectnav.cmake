@@ -2,6 +2,7 @@
 # ObjectNav's houses and episodes.
 include(trainer/reinforcement/reinforcement.cmake)
 target_sources(dtool_trainer PRIVATE
+  trainer/objectnav/camera.cpp
   trainer/objectnav/episode.cpp
   trainer/objectnav/house.cpp
   trainer/objectnav/objectnav_settings.cpp
