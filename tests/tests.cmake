@@ -449,6 +449,7 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
       same_seed_gives_the_same_numbers
       signals_write_a_checkpoint
       rollout_mistakes_exit_with_2
+      rollout_plays_an_episode_in_a_browser
       rollout_shows_an_episode
       says_what_it_is
       stages_and_schedules_take_effect

@@ -23,7 +23,7 @@ refused 'nothing.toml' '' nothing.toml
 refused 'digits.toml: .*no episodes' 'reinforcement learning' digits.toml
 refused "no 'clever'" 'oracle (or shortest), doors, wander, random and checkpoint' e.toml --policy clever
 refused "'test' is neither training nor validation" '' e.toml --set test
-refused "'png' is neither text nor svg" '' e.toml --format png
+refused "'png' is none of text, svg and html" '' e.toml --format png
 refused '--episode must be' '' e.toml --episode -1
 refused '--episodes must be' '' e.toml --episodes 0
 refused '--episodes counts' 'drop --episodes' e.toml --episodes 3 --output e.svg
@@ -31,6 +31,7 @@ refused '--episodes counts' 'drop --episodes' e.toml --episodes 3 --watch
 refused '--seed must be' '' e.toml --seed x
 refused '--checkpoint is for' '--policy checkpoint' e.toml --policy random --checkpoint latest
 refused '--watch shows' 'drop --watch' e.toml --watch --output e.svg
+refused '--watch shows' 'drop --watch' e.toml --watch --format html
 refused '--output: cannot write nowhere/e.svg' '' e.toml --output nowhere/e.svg
 refused 'latest: none in experiment_output/checkpoints' '--output_dir' e.toml --policy checkpoint
 refused 'no checkpoint at nothing.safetensors' '' e.toml --checkpoint nothing.safetensors

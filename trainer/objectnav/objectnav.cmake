@@ -5,6 +5,7 @@ target_sources(dtool_trainer PRIVATE
   trainer/objectnav/camera.cpp
   trainer/objectnav/episode.cpp
   trainer/objectnav/house.cpp
+  trainer/objectnav/html_picture.cpp
   trainer/objectnav/objectnav_settings.cpp
   trainer/objectnav/samplers.cpp
   trainer/objectnav/show_rollout.cpp

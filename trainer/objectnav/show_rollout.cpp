@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "trainer/data/sampler.h"
+#include "trainer/objectnav/html_picture.h"
 #include "trainer/objectnav/svg_picture.h"
 #include "trainer/objectnav/view.h"
 #include "trainer/report/written_file.h"
@@ -81,8 +82,9 @@ void show_rollout(const RolloutOptions& options, const EnvironmentSettings& sett
       fmt::format("Episode {} in {} houses, seed {}; actions by {}", options.episode,
                   options.set == EpisodeSet::training ? "training" : "validation", seed, who);
   if (options.shown == RolloutOptions::Shown::step_by_step) return show_step_by_step(trace);
-  const std::string picture = options.format == PictureFormat::svg
-                                  ? svg_picture(trace)
+  const std::string picture = options.format == PictureFormat::svg ? svg_picture(trace)
+                              : options.format == PictureFormat::html
+                                  ? html_picture(trace)
                                   : text_picture(trace, trace.moves.size());
   if (!options.output) {
     fmt::print("{}", picture);

@@ -92,7 +92,7 @@ std::string legend() {
 
 }  // namespace
 
-std::string svg_picture(const Trace& trace) {
+std::string svg_picture(const Trace& trace, const std::string& above) {
   const int map_width = trace.house.width * kCellPixels;
   const int map_height = trace.house.height * kCellPixels;
   const int width = std::max(map_width + kLegendWidth, 620) + 3 * kMargin;
@@ -105,7 +105,7 @@ std::string svg_picture(const Trace& trace) {
   text += title(trace);
   text += fmt::format("<g transform=\"translate({} {})\">\n", kMargin, kTitleHeight + kMargin);
   text += svg_floors(trace.house) + svg_seen(trace) + svg_things(trace.house, trace.last().goal) +
-          svg_path(trace) + "</g>\n";
+          svg_path(trace) + above + "</g>\n";
   text += fmt::format("<g transform=\"translate({} {})\" font-size=\"13\" fill=\"#333\">\n{}</g>\n",
                       map_width + 2 * kMargin, kTitleHeight + kMargin + 10, legend());
   return text + "</svg>\n";

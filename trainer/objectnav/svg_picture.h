@@ -9,8 +9,8 @@
 
 namespace dtool::trainer {
 
-/// The whole file.
-std::string svg_picture(const Trace& trace);
+/// The whole file. `above` are elements that lie on the map, whose corner is at (0, 0).
+std::string svg_picture(const Trace& trace, const std::string& above = "");
 
 /// The parts of the file in their order, each with its elements; the map's corner is at (0, 0). The
 /// floors, walls and doors; what the agent sees at the end; furniture, objects and names; the

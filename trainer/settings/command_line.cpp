@@ -69,7 +69,8 @@ EpisodeSet parse_episode_set(std::string_view text) {
 PictureFormat parse_picture_format(std::string_view text) {
   if (text == "text") return PictureFormat::text;
   if (text == "svg") return PictureFormat::svg;
-  throw UsageError(fmt::format("--format: '{}' is neither text nor svg", text));
+  if (text == "html") return PictureFormat::html;
+  throw UsageError(fmt::format("--format: '{}' is none of text, svg and html", text));
 }
 
 const Flag kFlags[] = {
@@ -157,7 +158,9 @@ const Flag kFlags[] = {
      For::rollout},
     {"output", "FILE", "write the picture here (default: the terminal)",
      [](CommandLine& o, const char* v) { o.rollout->output = v; }, For::rollout},
-    {"format", "text|svg", "of the picture (default svg for a file that ends so, else text)",
+    {"format", "text|svg|html",
+     "text, a map, or a page that plays the episode beside the map, with what the camera sees "
+     "(default svg or html for a file that ends so, else text)",
      [](CommandLine& o, const char* v) { o.rollout->format = parse_picture_format(v); },
      For::rollout},
     {"watch", nullptr, "show the episode step by step in the terminal",
@@ -314,11 +317,15 @@ void complete(RolloutOptions& options, std::optional<std::string>& checkpoint) {
     throw UsageError("--episodes counts successes and shows no episode",
                      "drop --episodes, or drop --output, --format and --watch");
   }
-  const bool is_svg_file = options.output && options.output->extension() == ".svg";
-  if (!options.format) options.format = is_svg_file ? PictureFormat::svg : PictureFormat::text;
+  if (!options.format) {
+    const auto end = options.output ? options.output->extension() : "";
+    options.format = end == ".svg"    ? PictureFormat::svg
+                     : end == ".html" ? PictureFormat::html
+                                      : PictureFormat::text;
+  }
   if (options.shown == RolloutOptions::Shown::at_the_end) return;
-  if (options.output || *options.format == PictureFormat::svg) {
-    throw UsageError("--watch shows an episode in the terminal, not in a file or as svg",
+  if (options.output || *options.format != PictureFormat::text) {
+    throw UsageError("--watch shows an episode in the terminal, not in a file, as svg or as html",
                      "drop --watch, or drop --output and --format");
   }
 }

@@ -21,7 +21,7 @@ enum class EpisodeSet { training, validation };
 /// agent sees, chance, or a checkpoint's network.
 enum class PolicyKind { shortest, wander, doors, random, checkpoint };
 
-enum class PictureFormat { text, svg };
+enum class PictureFormat { text, svg, html };
 
 /// The options of `dtool-trainer rollout`.
 struct RolloutOptions {
