@@ -138,6 +138,26 @@ TEST(ObjectNavHouse, EveryObjectHasACellOfItsOwnAndCanBeFound) {
   EXPECT_GT(objects, 4 * kHouses * 7) << "few are left out for lack of a place";
 }
 
+TEST(ObjectNavHouse, MayHaveSeveralObjectsOfAClass) {
+  EnvironmentSettings settings;
+  settings.objects = 5;
+  settings.of_a_class = 3;
+  std::size_t objects = 0;
+  House house;
+  for (std::uint64_t number = 0; number < 200; ++number) {
+    make_house(settings, number, house);
+    std::map<int, int> count;
+    for (const Object& object : house.objects()) {
+      EXPECT_LE(++count[object.kind], 3);
+      EXPECT_EQ(house.seen(object.cell), kObject + object.kind);
+      EXPECT_TRUE(can_be_found(settings, house, object.cell));
+    }
+    EXPECT_LE(count.size(), 5U);
+    objects += house.objects().size();
+  }
+  EXPECT_GT(objects, 200U * 12) << "few are left out for lack of a place";
+}
+
 TEST(ObjectNavHouse, ClassesAreLikelierInSomeKindsOfRoom) {
   std::map<std::pair<int, RoomKind>, int> count;
   House house;

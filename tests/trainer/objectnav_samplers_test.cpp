@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "trainer/data/sampler.h"
+#include "trainer/objectnav/camera.h"
+#include "trainer/objectnav/episode.h"
 #include "trainer/objectnav/house.h"
 
 namespace {
@@ -50,11 +52,11 @@ using namespace dtool::trainer;
 
 /// What a step of some samplers reads and writes.
 struct Arrays {
-  explicit Arrays(int count)
+  explicit Arrays(int count, Senses senses = Senses::cells)
       : actions(static_cast<std::size_t>(count)),
         rewards(actions.size()),
         endings(actions.size()),
-        observations(actions.size() * kObservationBytes),
+        observations(actions.size() * static_cast<std::size_t>(observation_bytes(senses))),
         last_observations(observations.size()) {}
 
   bool operator==(const Arrays&) const = default;
@@ -133,15 +135,26 @@ TEST(ObjectNavSamplers, ASeedASetAndANumberEachGiveOtherEpisodes) {
   EXPECT_NE(base, first_observations(EpisodeSet::validation, 1, 0));
 }
 
-TEST(ObjectNavSamplers, RestoredTheyGoOnBitForBit) {
-  Samplers samplers({}, EpisodeSet::training, 3, 0, 9);
-  Arrays arrays(9);
+namespace {
+
+/// The settings that change what a step does or shows.
+EnvironmentSettings seen_and_noisy() {
+  EnvironmentSettings settings;
+  settings.senses = Senses::rgbd;
+  settings.of_a_class = 2;
+  settings.action_noise = 0.3;
+  return settings;
+}
+
+void expect_the_same_after_restoring(const EnvironmentSettings& settings) {
+  Samplers samplers(settings, EpisodeSet::training, 3, 0, 9);
+  Arrays arrays(9, settings.senses);
   for (int step = 0; step < 137; ++step) {
     draw_actions(arrays, 0, step);
     step_all(samplers, arrays);
   }
   const auto state = samplers.state();
-  Samplers other({}, EpisodeSet::training, 3, 0, 9);
+  Samplers other(settings, EpisodeSet::training, 3, 0, 9);
   Arrays others = arrays;
   draw_actions(others, 50, 0);
   step_all(other, others);
@@ -158,6 +171,71 @@ TEST(ObjectNavSamplers, RestoredTheyGoOnBitForBit) {
   const EpisodeSums sums = samplers.take_sums();
   EXPECT_EQ(sums.reward, other.take_sums().reward);
   EXPECT_EQ(other.take_sums().episodes, 0) << "taken already";
+}
+
+}  // namespace
+
+TEST(ObjectNavSamplers, RestoredTheyGoOnBitForBit) {
+  expect_the_same_after_restoring({});
+  expect_the_same_after_restoring(seen_and_noisy());
+}
+
+TEST(ObjectNavSamplers, WithACameraAnObservationIsItsPictureAndThreeBytes) {
+  EnvironmentSettings settings;
+  Samplers codes(settings, EpisodeSet::training, 3, 0, 4);
+  settings.senses = Senses::rgbd;
+  Samplers pictures(settings, EpisodeSet::training, 3, 0, 4);
+  EXPECT_EQ(pictures.spec().observation_bytes(), kPictureBytes + 3);
+  EXPECT_EQ(pictures.spec().observations[0].shape, (std::vector<std::int64_t>{4, 64, 64}));
+  Arrays seen(4), looked(4, Senses::rgbd);
+  Scene scene;
+  scene.seed = 3;
+  scene.sampler = 2;
+  begin_episode(settings, scene, 0);
+  for (int step = 0; step < 30; ++step) {
+    for (float& each : seen.actions) each = static_cast<float>(step % 5);
+    looked.actions = seen.actions;
+    step_all(codes, seen);
+    step_all(pictures, looked);
+    EXPECT_EQ(seen.rewards, looked.rewards);
+    take_step(settings, static_cast<Move>(step % 5), scene);
+    std::vector<std::uint8_t> expected(kPictureBytes);
+    take_picture(scene.house, scene.episode.cell, view_heading(scene.episode), expected.data());
+    const std::uint8_t* const bytes = &looked.observations[2 * (kPictureBytes + 3)];
+    const std::uint8_t* const others = &seen.observations[2 * kObservationBytes];
+    ASSERT_TRUE(std::equal(expected.begin(), expected.end(), bytes)) << "step " << step;
+    ASSERT_TRUE(std::equal(bytes + kPictureBytes, bytes + kPictureBytes + 3, others + kGoalByte));
+  }
+}
+
+TEST(ObjectNavSamplers, NoiseLeavesMovesOutAndTurnsTheWrongWay) {
+  EnvironmentSettings settings;
+  settings.action_noise = 0.4;
+  int left = 0, none = 0, right = 0, stayed = 0, free_ways = 0;
+  constexpr int kSteps = 4000;
+  Scene scene;
+  scene.seed = 1;
+  begin_episode(settings, scene, 0);
+  for (int step = 0; step < kSteps; ++step) {
+    Heading before = scene.episode.heading;
+    scene.episode.steps = step;
+    take_step(settings, Move::rotate_left, scene);
+    EXPECT_EQ(scene.episode.previous, static_cast<std::uint8_t>(Move::rotate_left));
+    const int turn = turned(scene.episode.heading, -before);
+    (turn == 3 ? left : turn == 0 ? none : right) += 1;
+    const Cell cell = scene.episode.cell;
+    const Cell ahead = kAhead[static_cast<std::size_t>(scene.episode.heading)];
+    if (!scene.house.is_free(cell + ahead)) continue;
+    ++free_ways;
+    scene.episode.steps = kSteps + step;
+    take_step(settings, Move::move_ahead, scene);
+    stayed += scene.episode.cell == cell ? 1 : 0;
+  }
+  EXPECT_NEAR(left / double{kSteps}, 0.6, 0.04);
+  EXPECT_NEAR(none / double{kSteps}, 0.2, 0.03);
+  EXPECT_NEAR(right / double{kSteps}, 0.2, 0.03);
+  EXPECT_GT(free_ways, 1000);
+  EXPECT_NEAR(stayed / static_cast<double>(free_ways), 0.4, 0.06);
 }
 
 TEST(ObjectNavSamplers, AStateOfOtherSamplersIsRefused) {
@@ -212,12 +290,17 @@ TEST(ObjectNavSamplers, TheStepLimitTruncatesAndShowsTheLastState) {
 }
 
 TEST(ObjectNavSamplers, StepsAllocateNothing) {
+  Samplers looking(seen_and_noisy(), EpisodeSet::training, 9, 0, 4);
+  Arrays pictures(4, Senses::rgbd);
   Samplers samplers({}, EpisodeSet::training, 9, 0, 16);
   Arrays arrays(16);
   const long before = allocations;
   for (int step = 0; step < 3000; ++step) {
     draw_actions(arrays, 0, step);
     step_all(samplers, arrays);
+    if (step >= 300) continue;
+    draw_actions(pictures, 0, step);
+    step_all(looking, pictures);
   }
   EXPECT_EQ(allocations, before);
   EXPECT_GT(samplers.take_sums().episodes, 16 * 10 * 10) << "houses were made, too";

@@ -70,21 +70,22 @@ Episode begin_episode(const EnvironmentSettings& settings, const House& house, R
 }
 
 StepOutcome take_step(const EnvironmentSettings& settings, const House& house,
-                      const GoalField& field, Move move, Episode& episode) {
+                      const GoalField& field, Move move, Episode& episode, Effect effect) {
   StepOutcome outcome;
   const int before = distance_at(field, episode.cell);
   double reward = -settings.step_penalty;
   ++episode.steps;
   episode.previous = static_cast<std::uint8_t>(move);
+  const int way = effect == Effect::none ? 0 : effect == Effect::opposite ? -1 : 1;
   switch (move) {
     case Move::move_ahead:
-      move_ahead(house, episode);
+      if (way != 0) move_ahead(house, episode);
       break;
     case Move::rotate_left:
-      episode.heading = turned(episode.heading, -1);
+      episode.heading = turned(episode.heading, -way);
       break;
     case Move::rotate_right:
-      episode.heading = turned(episode.heading, 1);
+      episode.heading = turned(episode.heading, way);
       break;
     case Move::look_left:
       if (episode.head > 0) --episode.head;
@@ -111,6 +112,14 @@ void observe(const House& house, const Episode& episode, std::uint8_t* observati
   observation[kGoalByte] = static_cast<std::uint8_t>(episode.goal);
   observation[kPreviousActionByte] = episode.previous;
   observation[kHeadByte] = episode.head;
+}
+
+void observe(Senses senses, const House& house, const Episode& episode, std::uint8_t* observation) {
+  if (senses == Senses::cells) return observe(house, episode, observation);
+  take_picture(house, episode.cell, view_heading(episode), observation);
+  observation[kPictureBytes] = static_cast<std::uint8_t>(episode.goal);
+  observation[kPictureBytes + 1] = episode.previous;
+  observation[kPictureBytes + 2] = episode.head;
 }
 
 double success_by_path_length(const Episode& episode, const StepOutcome& end) {
@@ -212,7 +221,7 @@ Trace play_episode(const EnvironmentSettings& settings, Scene& scene, const Move
   trace.episodes.push_back(scene.episode);
   while (!trace.end.has_ended) {
     trace.moves.push_back(choose(scene));
-    trace.end = take_step(settings, scene.house, scene.field, trace.moves.back(), scene.episode);
+    trace.end = take_step(settings, trace.moves.back(), scene);
     trace.episodes.push_back(scene.episode);
   }
   return trace;
@@ -243,6 +252,21 @@ void begin_episode(const EnvironmentSettings& settings, Scene& scene, std::int64
   // Another stream than the house's own.
   Random random(Random(key ^ 0x65706973).next() ^ static_cast<std::uint64_t>(number));
   scene.episode = begin_episode(settings, scene.house, random, scene.field);
+}
+
+StepOutcome take_step(const EnvironmentSettings& settings, Move move, Scene& scene) {
+  Effect effect = Effect::as_chosen;
+  if (settings.action_noise > 0) {
+    const std::uint64_t key = house_number(scene.set, scene.seed, scene.sampler, scene.number);
+    // Another stream than those of houses and episodes.
+    Random random(Random(key ^ 0x6e6f697365).next() ^
+                  static_cast<std::uint64_t>(scene.episode.steps));
+    const bool is_turn = move == Move::rotate_left || move == Move::rotate_right;
+    if (random.between(0, 1) < settings.action_noise) {
+      effect = is_turn && random.below(2) == 0 ? Effect::opposite : Effect::none;
+    }
+  }
+  return take_step(settings, scene.house, scene.field, move, scene.episode, effect);
 }
 
 }  // namespace dtool::trainer

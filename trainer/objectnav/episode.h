@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "trainer/objectnav/camera.h"
 #include "trainer/objectnav/house.h"
 #include "trainer/objectnav/view.h"
 
@@ -40,15 +41,28 @@ struct StepOutcome {
 Episode begin_episode(const EnvironmentSettings& settings, const House& house, Random& random,
                       GoalField& field);
 
+/// What becomes of an action: noise can leave it without effect, or make a turn the opposite one.
+enum class Effect { as_chosen, none, opposite };
+
 /// Takes one step. The episode ends with `done`, or at the step limit. `done` succeeds if an object
 /// of the goal's class is in the current view within the success distance. The reward is that of
 /// AllenAct's ObjectNavTask.judge: -step_penalty + shaping_weight * (metres by which the shortest
 /// path to success became shorter) + at `done`, success_reward or failed_done_reward.
 StepOutcome take_step(const EnvironmentSettings& settings, const House& house,
-                      const GoalField& field, Move move, Episode& episode);
+                      const GoalField& field, Move move, Episode& episode,
+                      Effect effect = Effect::as_chosen);
 
-/// Writes the `kObservationBytes` bytes of the observation.
+/// Writes the `kObservationBytes` bytes of an observation of cells.
 void observe(const House& house, const Episode& episode, std::uint8_t* observation);
+
+/// The bytes of an observation: of cells `kObservationBytes`; with a picture, the picture's, then
+/// the goal, the previous action and the head.
+constexpr std::int64_t observation_bytes(Senses senses) {
+  return senses == Senses::cells ? kObservationBytes : kPictureBytes + 3;
+}
+
+/// Writes the `observation_bytes` bytes of the observation.
+void observe(Senses senses, const House& house, const Episode& episode, std::uint8_t* observation);
 
 /// The direction the agent looks in.
 Heading view_heading(const Episode& episode);
@@ -91,6 +105,10 @@ struct Scene {
 /// Begins the sampler's episode `number`, which does not depend on earlier ones: every
 /// `episodes_per_house` episodes share a house. Allocates nothing.
 void begin_episode(const EnvironmentSettings& settings, Scene& scene, std::int64_t number);
+
+/// Takes one step of the scene's episode with the settings' noise, which depends only on the scene
+/// and the number of the step. The agent is not told of it.
+StepOutcome take_step(const EnvironmentSettings& settings, Move move, Scene& scene);
 
 /// Chooses an action in a scene's current episode.
 using MovePolicy = std::function<Move(const Scene&)>;

@@ -277,19 +277,27 @@ const Room& likely_room(const House& house, int kind, Random& random) {
   return house.room_list[chosen];
 }
 
-void place_objects(House& house, Random& random, int wanted) {
+void place_object(House& house, Random& random, std::uint8_t kind) {
+  for (int tries = 16; tries > 0; --tries) {
+    const Cell cell = random_cell(likely_room(house, kind, random), random);
+    if (!can_be_taken(house, cell)) continue;
+    at(house, cell) = static_cast<std::uint8_t>((kObject + kind) | kSolid);
+    house.object_list[house.object_count++] = {cell, kind};
+    return;
+  }
+}
+
+void place_objects(const EnvironmentSettings& settings, House& house, Random& random) {
   std::array<std::uint8_t, kObjectClasses> kinds;
   for (std::size_t i = 0; i < kinds.size(); ++i) kinds[i] = static_cast<std::uint8_t>(i);
   house.object_count = 0;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(wanted); ++i) {
+  const auto wanted = static_cast<std::size_t>(settings.objects);
+  for (std::size_t i = 0; i < wanted; ++i) {
     std::swap(kinds[i], kinds[i + random.below(kinds.size() - i)]);
-    for (int tries = 16; tries > 0; --tries) {
-      const Cell cell = random_cell(likely_room(house, kinds[i], random), random);
-      if (!can_be_taken(house, cell)) continue;
-      at(house, cell) = static_cast<std::uint8_t>((kObject + kinds[i]) | kSolid);
-      house.object_list[house.object_count++] = {cell, kinds[i]};
-      break;
-    }
+    place_object(house, random, kinds[i]);
+  }
+  for (int more = 1; more < settings.of_a_class; ++more) {
+    for (std::size_t i = 0; i < wanted; ++i) place_object(house, random, kinds[i]);
   }
 }
 
@@ -313,7 +321,7 @@ void furnish(const EnvironmentSettings& settings, Random& random, House& house) 
   place_furniture(house, random, settings.tall_furniture, kTallFurniture | kSolid | kOpaque,
                   Where::at_walls);
   place_furniture(house, random, settings.low_furniture, kLowFurniture | kSolid, Where::anywhere);
-  place_objects(house, random, settings.objects);
+  place_objects(settings, house, random);
   replace_lost_objects(settings, house);
 }
 

@@ -162,7 +162,7 @@ struct House {
 
   std::array<Room, kMostRooms> room_list;
   std::size_t room_count = 0;
-  std::array<Object, kObjectClasses> object_list;
+  std::array<Object, kObjectClasses * kMostOfAClass> object_list;
   std::size_t object_count = 0;
   std::array<Cell, kMostSide * kMostSide> free_list;
   std::size_t free_count = 0;

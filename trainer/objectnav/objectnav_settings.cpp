@@ -43,6 +43,8 @@ void read_house(TomlReader& reader, EnvironmentSettings& environment) {
               environment.most_rooms);
   environment.objects =
       small_integer(reader, "environment.objects", standard.objects, 1, kObjectClasses);
+  environment.of_a_class =
+      small_integer(reader, "environment.of_a_class", standard.of_a_class, 1, kMostOfAClass);
   environment.low_furniture =
       reader.number("environment.low_furniture", standard.low_furniture, {0.0, kMostFurniture});
   environment.tall_furniture =
@@ -60,6 +62,8 @@ void read_episode(TomlReader& reader, EnvironmentSettings& environment) {
   environment.success_distance =
       reader.number("environment.success_distance", standard.success_distance,
                     {kCellMetres, kMostSuccessDistance});
+  environment.action_noise =
+      reader.number("environment.action_noise", standard.action_noise, {0.0, 1.0});
   environment.step_penalty =
       reader.number("environment.step_penalty", standard.step_penalty, kWeight);
   environment.success_reward =

@@ -102,16 +102,21 @@ void restore_scene(const EnvironmentSettings& settings, const Saved& from, Scene
 
 }  // namespace
 
-const EnvironmentSpec& objectnav_spec() {
+const EnvironmentSpec& objectnav_spec(Senses senses) {
   const auto codes = [](const char* name, std::int64_t bytes, std::int64_t kinds) {
     return Observed{name, {bytes}, ObservedKind::codes, kinds};
   };
-  static const EnvironmentSpec spec = {
-      {codes("seen", kViewCells, kSeenKinds), codes("goal", 1, kObjectClasses),
-       codes("previous action", 1, kPreviousActions), codes("head", 1, kHeads)},
-      {{kActions}, {}, {}},
-      {"success", "spl"}};
-  return spec;
+  const auto spec_with = [&](const Observed& view) {
+    return EnvironmentSpec{
+        {view, codes("goal", 1, kObjectClasses), codes("previous action", 1, kPreviousActions),
+         codes("head", 1, kHeads)},
+        {{kActions}, {}, {}},
+        {"success", "spl"}};
+  };
+  static const EnvironmentSpec of_cells = spec_with(codes("seen", kViewCells, kSeenKinds));
+  static const EnvironmentSpec of_pictures =
+      spec_with({"camera", {kPicturePlanes, kPictureSide, kPictureSide}, ObservedKind::pixels, 0});
+  return senses == Senses::cells ? of_cells : of_pictures;
 }
 
 Samplers::Samplers(const EnvironmentSettings& settings, EpisodeSet set, std::uint64_t seed,
@@ -137,11 +142,12 @@ int Samplers::count() const {
 }
 
 void Samplers::observe(std::span<std::uint8_t> observations) const {
-  assert(observations.size() == samplers_.size() * kObservationBytes);
+  const auto bytes = static_cast<std::size_t>(observation_bytes(settings_.senses));
+  assert(observations.size() == samplers_.size() * bytes);
   std::uint8_t* next = observations.data();
   for (const Sampler& each : samplers_) {
-    dtool::trainer::observe(each.scene.house, each.scene.episode, next);
-    next += kObservationBytes;
+    dtool::trainer::observe(settings_.senses, each.scene.house, each.scene.episode, next);
+    next += bytes;
   }
 }
 
@@ -150,26 +156,27 @@ void Samplers::step(int begin, int end, const StepArrays& arrays) {
   assert(0 <= begin && begin <= end && end <= count());
   assert(actions.size() == samplers_.size() && rewards.size() == samplers_.size());
   assert(endings.size() == samplers_.size());
-  assert(observations.size() == samplers_.size() * kObservationBytes);
+  const auto bytes = static_cast<std::size_t>(observation_bytes(settings_.senses));
+  assert(observations.size() == samplers_.size() * bytes);
   assert(last_observations.size() == observations.size());
   for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
     assert(actions[i] >= 0 && actions[i] < kActions);
     Scene& scene = samplers_[i].scene;
     const auto move = static_cast<Move>(static_cast<std::uint8_t>(actions[i]));
-    const StepOutcome outcome = take_step(settings_, scene.house, scene.field, move, scene.episode);
+    const StepOutcome outcome = take_step(settings_, move, scene);
     rewards[i] = outcome.reward;
     endings[i] = !outcome.has_ended   ? Ending::none
                  : move == Move::done ? Ending::terminated
                                       : Ending::truncated;  // by the step limit
     if (endings[i] == Ending::truncated) {
-      dtool::trainer::observe(scene.house, scene.episode,
-                              &last_observations[i * kObservationBytes]);
+      dtool::trainer::observe(settings_.senses, scene.house, scene.episode,
+                              &last_observations[i * bytes]);
     }
     if (outcome.has_ended) {
       samplers_[i].count(outcome);
       begin_episode(settings_, scene, scene.number + 1);
     }
-    dtool::trainer::observe(scene.house, scene.episode, &observations[i * kObservationBytes]);
+    dtool::trainer::observe(settings_.senses, scene.house, scene.episode, &observations[i * bytes]);
   }
 }
 

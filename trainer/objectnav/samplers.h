@@ -11,9 +11,9 @@
 
 namespace dtool::trainer {
 
-/// What ObjectNav's environments show, take and tell: the layout of observation.h, `Move`, and the
-/// scores `success` (1 or 0) and `spl`.
-const EnvironmentSpec& objectnav_spec();
+/// What ObjectNav's environments show, take and tell: the cells of house.h or the picture of
+/// camera.h, `Move`, and the scores `success` (1 or 0) and `spl`.
+const EnvironmentSpec& objectnav_spec(Senses senses = Senses::cells);
 
 /// `count` environments with the global numbers from `first_sampler` on, stepped by `threads`.
 /// After the constructor, only `take_sums`, `state` and `restore` allocate memory.
@@ -23,7 +23,7 @@ class Samplers : public ThreadedEnvironments {
            std::int64_t first_sampler, int count, int threads = 0);
   ~Samplers() override;
 
-  const EnvironmentSpec& spec() const override { return objectnav_spec(); }
+  const EnvironmentSpec& spec() const override { return objectnav_spec(settings_.senses); }
   int count() const override;
   void observe(std::span<std::uint8_t> observations) const override;
   EpisodeSums take_sums() override;

@@ -52,7 +52,7 @@ void count_successes(const RolloutOptions& options, const EnvironmentSettings& s
     begin_episode(settings, scene, 0);
     StepOutcome end;
     while (!end.has_ended) {
-      end = take_step(settings, scene.house, scene.field, policy(scene), scene.episode);
+      end = take_step(settings, policy(scene), scene);
     }
     successes += end.is_success ? 1 : 0;
     steps += scene.episode.steps;
