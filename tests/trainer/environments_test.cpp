@@ -12,8 +12,6 @@
 #include <utility>
 
 #include "tests/trainer/own_folder.h"
-#include "trainer/objectnav/house.h"
-#include "trainer/objectnav/samplers.h"
 #include "trainer/reinforcement/actor_critic.h"
 #include "trainer/reinforcement/ddppo.h"
 #include "trainer/reinforcement/mini_batches.h"
@@ -40,9 +38,9 @@ class Corridor : public ThreadedEnvironments {
  public:
   Corridor(EpisodeSet set, std::uint64_t seed, std::int64_t first, int count, int threads = 0)
       : ThreadedEnvironments(threads),
+        agents_(static_cast<std::size_t>(count)),
         seed_(seed * 2 + (set == EpisodeSet::validation ? 1 : 0)),
-        first_(first),
-        agents_(static_cast<std::size_t>(count)) {
+        first_(first) {
     for (std::size_t i = 0; i < agents_.size(); ++i) begin_episode(i);
   }
 
@@ -92,7 +90,7 @@ class Corridor : public ThreadedEnvironments {
     return std::ranges::all_of(agents_, [](const Agent& each) { return each.counted <= 0; });
   }
 
- private:
+ protected:
   struct Agent {
     int place = 0;
     int rewarded_end = 0;
@@ -119,9 +117,29 @@ class Corridor : public ThreadedEnvironments {
     }
   }
 
+  std::vector<Agent> agents_;
+
+ private:
   std::uint64_t seed_;
   std::int64_t first_;
-  std::vector<Agent> agents_;
+};
+
+/// Goes on with the episode after the one that its state has.
+struct CorridorWithState : Corridor {
+  using Corridor::Corridor;
+
+  std::vector<std::uint8_t> state() const override {
+    std::vector<std::uint8_t> state;
+    for (const Agent& each : agents_) state.push_back(static_cast<std::uint8_t>(each.episode));
+    return state;
+  }
+  GoesOn restore(const std::vector<std::uint8_t>& state) override {
+    for (std::size_t i = 0; i < state.size(); ++i) {
+      agents_[i].episode = state[i];
+      begin_episode(i);
+    }
+    return GoesOn::with_new_episodes;
+  }
 };
 
 /// Goes to the right and back again. The value of a state is ten times the place, and how many
@@ -259,36 +277,23 @@ TEST(Collector, ALimitCutsAnEpisodeOffButNotTheValueOfWhatWouldHaveCome) {
   }
 }
 
-TEST(Validator, PlaysTheSameEpisodesAgainInTheEnvironmentsThatItHas) {
-  int made = 0;
-  std::int64_t environments = 0;
-  EnvironmentSettings easy;
-  easy.success_distance = kMostSuccessDistance;
-  easy.objects = kObjectClasses;
+TEST_F(CorridorRun, AValidationPlaysTheSameEpisodesAgainInTheEnvironmentsThatItHas) {
+  std::vector<int> made;
   const MakeEnvironments make = [&](EpisodeSet set, std::uint64_t seed, std::int64_t first,
                                     int count) {
-    ++made;
-    environments += count;
-    return std::make_unique<Samplers>(easy, set, seed, first, count);
+    made.push_back(count);
+    return std::make_unique<CorridorWithState>(set, seed, first, count);
   };
-  ValidationSettings settings;
-  settings.episodes = 100;
-  settings.environments = 30;
-  EXPECT_EQ(settings.episodes_of_each(), 4);
-  torch::manual_seed(1);
-  const ActorCritic policy(objectnav_spec(), {8, 16}, at::kCPU);
-  const Group alone;
-  Validator validator(make, settings, policy, alone);
+  const ActorCritic policy(kCorridorSpec, {8, 16}, at::kCPU);
+  settings_.validation.environments = 30;
+  settings_.validation.episodes = 100;
+  EXPECT_EQ(settings_.validation.episodes_of_each(), 4);
+  Validator validator(make, settings_.validation, policy, group_);
   const Scores first = validator.validate();
-  EXPECT_GT(first.back().second, 0);
   EXPECT_EQ(validator.validate(), first);
-  EXPECT_EQ(made, 1);
-  EXPECT_EQ(environments, 30);
+  EXPECT_EQ(made, std::vector<int>{30});
 
-  // One episode each, whatever the order.
-  settings.environments = 0;
-  EXPECT_EQ(settings.environments_in_all(), 100);
-  const Scores other = Validator(make, settings, policy, alone).validate();
-  EXPECT_EQ(environments, 130);
-  EXPECT_NE(other, first);
+  settings_.validation.environments = 0;
+  EXPECT_NE(Validator(make, settings_.validation, policy, group_).validate(), first);
+  EXPECT_EQ(made, (std::vector<int>{30, 100}));
 }
