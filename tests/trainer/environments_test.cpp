@@ -168,7 +168,7 @@ class CorridorRun : public OwnFolder {
  protected:
   CorridorRun() {
     torch::manual_seed(1);
-    experiment_.optimizer = {OptimizerKind::adam, 1e-2, {}, 0.9, 0.999, 1e-8, 0, 0, 0.5};
+    experiment_.optimizer = {OptimizerKind::adam, 1e-2, {}, 0.9, 0.999, 1e-8, 0, 0, true, 0.5};
     experiment_.checkpoint = {0, 1'000'000, 1, true};
     experiment_.distributed.collective_timeout = std::chrono::seconds(60);
     experiment_.log_every_steps = 1000;

@@ -50,6 +50,7 @@ std::unique_ptr<torch::optim::Optimizer> reference_of(OptimizerKind kind, double
     case OptimizerKind::adamw:
       return std::make_unique<AdamW>(parameters, AdamWOptions(kRate).weight_decay(decay));
     case OptimizerKind::sgd:
+    case OptimizerKind::lamb:
       break;
   }
   return std::make_unique<SGD>(parameters, SGDOptions(kRate).momentum(0.9).weight_decay(decay));
@@ -128,6 +129,73 @@ TEST(Optimizer, TakesPyTorchsStepsOnEveryPath) {
             << static_cast<int>(kind) << ' ' << decay << ' ' << (ours - theirs).abs().max();
         EXPECT_FALSE(at::allclose(ours.detach(), start));
       }
+    }
+  }
+}
+
+TEST(Optimizer, LeavesVectorsAsTheyAreWhereOnlyMatricesDecay) {
+  for (const auto kind : {OptimizerKind::adam, OptimizerKind::adamw, OptimizerKind::sgd}) {
+    for (const auto type : {at::kFloat, at::kDouble}) {
+      torch::manual_seed(2);
+      const at::TensorOptions options(type);
+      const std::vector<at::Tensor> start = {at::randn({7, 5}, options), at::randn({7}, options)};
+      std::vector<at::Tensor> ours, theirs;
+      for (const at::Tensor& each : start) {
+        ours.push_back(each.clone().requires_grad_(true));
+        theirs.push_back(each.clone().requires_grad_(true));
+      }
+      OptimizerSettings settings = settings_of(kind, 0.3);
+      settings.decays_vectors = false;
+      Optimizer optimizer(ours, settings);
+      const auto of_matrix = reference_of(kind, 0.3, {theirs[0]});
+      const auto of_vector = reference_of(kind, 0, {theirs[1]});
+      for (int step = 0; step < 5; ++step) {
+        const std::vector<at::Tensor> gradients = {at::randn_like(start[0]),
+                                                   at::randn_like(start[1])};
+        set_gradients(ours, gradients);
+        set_gradients(theirs, gradients);
+        optimizer.step(kRate);
+        of_matrix->step();
+        of_vector->step();
+      }
+      EXPECT_TRUE(ours[0].allclose(theirs[0], 1e-5, 1e-6)) << static_cast<int>(kind);
+      EXPECT_TRUE(ours[1].allclose(theirs[1], 1e-5, 1e-6)) << static_cast<int>(kind);
+    }
+  }
+}
+
+// PyTorch has no LAMB: the paper's algorithm, number by number.
+TEST(Optimizer, TakesLambsStepsAsThePaperHasThem) {
+  torch::manual_seed(3);
+  constexpr double kDecay = 0.2, kEpsilon = 1e-8;
+  const at::Tensor weights = at::randn({6}, at::kDouble).requires_grad_(true);
+  const at::Tensor nothing = at::zeros({2}, at::kDouble).requires_grad_(true);
+  Optimizer optimizer({weights, nothing}, settings_of(OptimizerKind::lamb, kDecay));
+  std::vector<double> x(6), m(6), v(6);
+  for (std::size_t i = 0; i < 6; ++i) x[i] = weights[static_cast<std::int64_t>(i)].item<double>();
+  for (int step = 1; step <= 4; ++step) {
+    const at::Tensor gradient = at::randn({6}, at::kDouble);
+    set_gradients({weights, nothing}, {gradient, at::ones({2}, at::kDouble)});
+    optimizer.step(kRate);
+    std::vector<double> r(6);
+    double length = 0, of_step = 0;
+    for (std::size_t i = 0; i < 6; ++i) {
+      const double g = gradient[static_cast<std::int64_t>(i)].item<double>();
+      m[i] = 0.9 * m[i] + 0.1 * g;
+      v[i] = 0.999 * v[i] + 0.001 * g * g;
+      const double first = m[i] / (1 - std::pow(0.9, step));
+      const double second = v[i] / (1 - std::pow(0.999, step));
+      r[i] = first / (std::sqrt(second) + kEpsilon) + kDecay * x[i];
+      length += x[i] * x[i];
+      of_step += r[i] * r[i];
+    }
+    for (std::size_t i = 0; i < 6; ++i) x[i] -= kRate * std::sqrt(length / of_step) * r[i];
+    for (std::size_t i = 0; i < 6; ++i) {
+      EXPECT_NEAR(weights[static_cast<std::int64_t>(i)].item<double>(), x[i], 1e-12) << step;
+    }
+    // From 0 on the step has its own length at first, since there is no ratio.
+    if (step == 1) {
+      EXPECT_NEAR(nothing[0].item<double>(), -kRate, 1e-9);
     }
   }
 }

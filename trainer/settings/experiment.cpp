@@ -75,7 +75,8 @@ OptimizerSettings read_optimizer(TomlReader& reader, const OptimizerStandards& s
   optimizer.kind = choose<OptimizerKind>(reader, "optimizer.kind",
                                          {{"adam", OptimizerKind::adam},
                                           {"adamw", OptimizerKind::adamw},
-                                          {"sgd", OptimizerKind::sgd}});
+                                          {"sgd", OptimizerKind::sgd},
+                                          {"lamb", OptimizerKind::lamb}});
   const bool sgd = optimizer.kind == OptimizerKind::sgd;
   optimizer.learning_rate =
       reader.number("optimizer.learning_rate", sgd ? 1e-2 : standards.learning_rate, {1e-12, 1e3});
@@ -88,7 +89,7 @@ OptimizerSettings read_optimizer(TomlReader& reader, const OptimizerStandards& s
   }
   if (sgd) {
     refuse_all(reader, {"optimizer.beta1", "optimizer.beta2", "optimizer.epsilon"},
-               "is only for adam and adamw");
+               "is not for sgd");
     optimizer.momentum = reader.number("optimizer.momentum", 0.9, {0.0, 0.999999});
   } else {
     reader.refuse_if_given("optimizer.momentum", "is only for sgd");
@@ -96,8 +97,11 @@ OptimizerSettings read_optimizer(TomlReader& reader, const OptimizerStandards& s
     optimizer.beta2 = reader.number("optimizer.beta2", 0.999, {0.0, 0.999999});
     optimizer.epsilon = reader.number("optimizer.epsilon", 1e-8, {1e-30, 1.0});
   }
-  const double decay = optimizer.kind == OptimizerKind::adamw ? 0.01 : 0;
+  const bool decoupled =
+      optimizer.kind == OptimizerKind::adamw || optimizer.kind == OptimizerKind::lamb;
+  const double decay = decoupled ? 0.01 : 0;
   optimizer.weight_decay = reader.number("optimizer.weight_decay", decay, {0.0, 1e3});
+  optimizer.decays_vectors = reader.boolean("optimizer.decay_vectors", true);
   optimizer.clip_norm = reader.number("optimizer.clip_norm", standards.clip_norm, {0.0, 1e12});
   return optimizer;
 }

@@ -87,7 +87,7 @@ void read_workload(TomlReader& reader, Experiment& experiment);
 /// How the learning rate grows with the number of ranks.
 enum class Scaling { none, linear, sqrt };
 
-enum class OptimizerKind { adam, adamw, sgd };
+enum class OptimizerKind { adam, adamw, sgd, lamb };
 
 enum class Backend { automatic, gloo, nccl };
 
@@ -98,12 +98,13 @@ struct OptimizerSettings {
   OptimizerKind kind{};
   double learning_rate{};
   Scaling scaling{};
-  double beta1{};     ///< adam, adamw
-  double beta2{};     ///< adam, adamw
-  double epsilon{};   ///< adam, adamw
+  double beta1{};     ///< all but sgd
+  double beta2{};     ///< all but sgd
+  double epsilon{};   ///< all but sgd
   double momentum{};  ///< sgd
   double weight_decay{};
-  double clip_norm{};  ///< limit for the norm of all gradients together; 0: not clipped
+  bool decays_vectors = true;  ///< whether biases and the scales of norms decay, too
+  double clip_norm{};          ///< limit for the norm of all gradients together; 0: not clipped
 };
 
 /// Steps are those that the workload counts: the optimizer's, or experience.

@@ -75,7 +75,8 @@ bool in_one_pass(const at::Tensor& parameter, const at::Tensor& gradient) {
 
 Optimizer::Optimizer(std::vector<at::Tensor> parameters, const OptimizerSettings& settings)
     : parameters_(std::move(parameters)), settings_(settings) {
-  if (FusedUpdate::serves(parameters_)) fused_.emplace(parameters_.at(0).device());
+  if (settings_.kind != OptimizerKind::lamb && FusedUpdate::serves(parameters_))
+    fused_.emplace(parameters_.at(0).device());
   for (const at::Tensor& each : parameters_) {
     state_.first.push_back(at::zeros_like(each.detach(), at::MemoryFormat::Contiguous));
     if (settings_.kind == OptimizerKind::sgd) continue;
@@ -100,7 +101,19 @@ StepFactors Optimizer::factors(double learning_rate) const {
   f.beta2 = settings_.beta2;
   f.epsilon = settings_.epsilon;
   f.rate = learning_rate / (1 - std::pow(settings_.beta1, t));
+  if (settings_.kind == OptimizerKind::lamb) f.rate = learning_rate;
   f.root_correction = 1 / std::sqrt(1 - std::pow(settings_.beta2, t));
+  return f;
+}
+
+bool decays(const OptimizerSettings& settings, const at::Tensor& parameter) {
+  return settings.decays_vectors || parameter.dim() > 1;
+}
+
+StepFactors Optimizer::factors_of(const at::Tensor& parameter, StepFactors f) const {
+  if (decays(settings_, parameter)) return f;
+  f.decay = 0;
+  f.shrink = 1;
   return f;
 }
 
@@ -133,10 +146,13 @@ void Optimizer::apply() {
     return;
   }
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    if (in_one_pass(parameters_[i], parameters_[i].grad())) {
-      step_in_one_pass(i, f);
+    const StepFactors its = factors_of(parameters_[i], f);
+    if (settings_.kind == OptimizerKind::lamb) {
+      step_by_trust(i, its);
+    } else if (in_one_pass(parameters_[i], parameters_[i].grad())) {
+      step_in_one_pass(i, its);
     } else {
-      step_by_operations(i, f);
+      step_by_operations(i, its);
     }
   }
 }
@@ -170,6 +186,27 @@ void Optimizer::step_by_operations(std::size_t i, const StepFactors& f) {
   parameter.addcdiv_(first, second.sqrt().mul_(f.root_correction).add_(f.epsilon), -f.rate);
 }
 
+/// LAMB's: as far as Adam's step is long beside the parameter, it is shortened. Its decay is part
+/// of the step, and a parameter or step of length 0 has no ratio. Waits for no device.
+void Optimizer::step_by_trust(std::size_t i, const StepFactors& f) {
+  at::Tensor parameter = parameters_[i].detach();
+  at::Tensor gradient = parameters_[i].grad();
+  if (f.clip != 1) gradient = gradient * f.clip;
+  at::Tensor& first = state_.first[i];
+  at::Tensor& second = state_.second[i];
+  first.mul_(f.beta1).add_(gradient, 1 - f.beta1);
+  second.mul_(f.beta2).addcmul_(gradient, gradient, 1 - f.beta2);
+  const double correction = 1 / (1 - std::pow(f.beta1, static_cast<double>(state_.steps)));
+  const at::Tensor step =
+      (first * correction).div_(second.sqrt().mul_(f.root_correction).add_(f.epsilon));
+  step.add_(parameter, f.decay);
+  const at::Tensor length = at::linalg_vector_norm(parameter);
+  const at::Tensor of_step = at::linalg_vector_norm(step);
+  const at::Tensor has_ratio = length.gt(0).logical_and(of_step.gt(0));
+  const at::Tensor ratio = at::where(has_ratio, length / of_step, at::ones_like(length));
+  parameter.sub_(step.mul_(ratio), f.rate);
+}
+
 // FusedUpdate makes the same calls as _fused_adam in
 // https://github.com/pytorch/pytorch/blob/main/torch/optim/adam.py.
 
@@ -195,35 +232,41 @@ void FusedUpdate::prepare(double learning_rate, std::int64_t steps) {
 }
 
 void FusedUpdate::apply([[maybe_unused]] const OptimizerSettings& settings,
-                        const std::vector<at::Tensor>& parameters,
+                        [[maybe_unused]] const std::vector<at::Tensor>& parameters,
                         [[maybe_unused]] const std::vector<at::Tensor>& first,
                         [[maybe_unused]] const std::vector<at::Tensor>& second) {
   const c10::NoGradGuard no_gradients;
   steps_.add_(1);
-  std::vector<at::Tensor> values;
-  std::vector<at::Tensor> gradients;
-  for (const at::Tensor& each : parameters) {
-    values.push_back(each.detach());
-    gradients.push_back(each.grad());
-  }
 #ifdef DTOOL_HAS_FUSED_UPDATES
-  if (settings.kind == OptimizerKind::sgd) {
-    at::_fused_sgd_(values, gradients, first, settings.weight_decay, settings.momentum,
-                    learning_rate_, /*dampening=*/0, /*nesterov=*/false, /*maximize=*/false,
-                    /*is_first_step=*/false);
-    return;
-  }
-  const std::vector<at::Tensor> steps(parameters.size(), steps_);
-  const at::TensorList no_maxima;  // AMSGrad's
-  const auto update = [&](auto function) {
-    function(values, gradients, first, second, no_maxima, steps, learning_rate_, settings.beta1,
-             settings.beta2, settings.weight_decay, settings.epsilon, /*amsgrad=*/false,
-             /*maximize=*/false);
-  };
-  if (settings.kind == OptimizerKind::adam) {
-    update([](auto&&... arguments) { at::_fused_adam_(arguments...); });
-  } else {
-    update([](auto&&... arguments) { at::_fused_adamw_(arguments...); });
+  for (const bool decaying : {true, false}) {
+    std::vector<at::Tensor> values, gradients, its_first, its_second;
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      if (decays(settings, parameters[i]) != decaying) continue;
+      values.push_back(parameters[i].detach());
+      gradients.push_back(parameters[i].grad());
+      its_first.push_back(first[i]);
+      if (!second.empty()) its_second.push_back(second[i]);
+    }
+    if (values.empty()) continue;
+    const double decay = decaying ? settings.weight_decay : 0;
+    if (settings.kind == OptimizerKind::sgd) {
+      at::_fused_sgd_(values, gradients, its_first, decay, settings.momentum, learning_rate_,
+                      /*dampening=*/0, /*nesterov=*/false, /*maximize=*/false,
+                      /*is_first_step=*/false);
+      continue;
+    }
+    const std::vector<at::Tensor> steps(values.size(), steps_);
+    const at::TensorList no_maxima;  // AMSGrad's
+    const auto update = [&](auto function) {
+      function(values, gradients, its_first, its_second, no_maxima, steps, learning_rate_,
+               settings.beta1, settings.beta2, decay, settings.epsilon, /*amsgrad=*/false,
+               /*maximize=*/false);
+    };
+    if (settings.kind == OptimizerKind::adam) {
+      update([](auto&&... arguments) { at::_fused_adam_(arguments...); });
+    } else {
+      update([](auto&&... arguments) { at::_fused_adamw_(arguments...); });
+    }
   }
 #else
   throw std::logic_error("this LibTorch has no fused updates");

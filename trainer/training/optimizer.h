@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Adam (Kingma and Ba, https://arxiv.org/abs/1412.6980, algorithm 1), AdamW (Loshchilov and Hutter,
-// https://arxiv.org/abs/1711.05101) and SGD with momentum, each in one pass over a parameter.
+// https://arxiv.org/abs/1711.05101) and SGD with momentum, each in one pass over a parameter; and
+// LAMB for large batches (You et al., https://arxiv.org/abs/1904.00962, algorithm 2).
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -57,6 +58,9 @@ class FusedUpdate {
 /// of the step that was recorded.
 enum class Replay { right, stale };
 
+/// Whether the settings' weight decay is for this parameter.
+bool decays(const OptimizerSettings& settings, const at::Tensor& parameter);
+
 /// Computes the same numbers as torch.optim (to rounding), and clips as
 /// torch.nn.utils.clip_grad_norm_.
 class Optimizer {
@@ -81,17 +85,19 @@ class Optimizer {
   /// The state in a checkpoint. The averages have the shape of their parameter.
   struct State {
     std::int64_t steps = 0;
-    std::vector<at::Tensor> first;   ///< Adam's first moments, SGD's momentum
-    std::vector<at::Tensor> second;  ///< Adam's second moments; empty for SGD
+    std::vector<at::Tensor> first;   ///< the first moments, SGD's momentum
+    std::vector<at::Tensor> second;  ///< the second moments; empty for SGD
   };
   State& state() { return state_; }
   OptimizerKind kind() const { return settings_.kind; }
 
  private:
   StepFactors factors(double learning_rate) const;
+  StepFactors factors_of(const at::Tensor& parameter, StepFactors factors) const;
   double clip();
   void step_in_one_pass(std::size_t i, const StepFactors& factors);
   void step_by_operations(std::size_t i, const StepFactors& factors);
+  void step_by_trust(std::size_t i, const StepFactors& factors);
 
   std::vector<at::Tensor> parameters_;
   OptimizerSettings settings_;

@@ -38,6 +38,8 @@ const char* name_of(OptimizerKind kind) {
       return "adamw";
     case OptimizerKind::sgd:
       return "sgd";
+    case OptimizerKind::lamb:
+      return "lamb";
     case OptimizerKind::adam:
       break;
   }
