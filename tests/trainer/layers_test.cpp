@@ -3,19 +3,33 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <string>
+#include <vector>
+
 #include "trainer/settings/usage_error.h"
 
 using namespace dtool::trainer;
 
 namespace {
 
-std::string mistake_in(const std::string& words) {
+Shape shape_after(const std::vector<std::string>& words, const Shape& in) {
+  std::vector<Layer> layers;
+  for (const std::string& each : words) layers.push_back(parse_layer(each));
+  return shapes_along(layers, in).back();
+}
+
+std::string mistake_in(const std::function<void()>& work) {
   try {
-    parse_layer(words);
+    work();
   } catch (const UsageError& mistake) {
     return std::string(mistake.what()) + " / " + mistake.hint;
   }
   return "none";
+}
+
+std::string mistake_in(const std::string& words) {
+  return mistake_in([&] { parse_layer(words); });
 }
 
 }  // namespace
@@ -47,21 +61,44 @@ TEST(Layers, MistakesAreNamed) {
   EXPECT_EQ(mistake_in("dropout nan"),
             "layer 'dropout nan': the share must be from 0 to 0.999, not 'nan' / ");
   EXPECT_EQ(mistake_in("relu 5"), "layer 'relu 5': '5' is one word too many / such as \"relu\"");
-  EXPECT_EQ(
-      mistake_in("max_pool 2 padding 1"),
-      "layer 'max_pool 2 padding 1': 'padding' is one word too many / such as \"max_pool 2\"");
+  EXPECT_EQ(mistake_in("average_pool 2 padding 1"),
+            "layer 'average_pool 2 padding 1': 'padding' is one word too many / such as "
+            "\"average_pool 2\"");
+  EXPECT_EQ(mistake_in("max_pool 3 padding 2"),
+            "layer 'max_pool 3 padding 2': the padding must be from 0 to 1, not '2' / ");
   EXPECT_NE(mistake_in(""), "none");
 }
 
 TEST(Layers, ShapesFollowFromTheOneBefore) {
   const Shape image = {1, 28, 28};
-  EXPECT_EQ(shape_after(parse_layer("conv 8 3"), image), (Shape{8, 26, 26}));
-  EXPECT_EQ(shape_after(parse_layer("conv 8 3 padding 1 stride 2"), image), (Shape{8, 14, 14}));
-  EXPECT_EQ(shape_after(parse_layer("max_pool 2"), {8, 27, 27}), (Shape{8, 13, 13}));
-  EXPECT_EQ(shape_after(parse_layer("batch_norm"), image), image);
-  EXPECT_EQ(shape_after(parse_layer("linear 5"), image), (Shape{5}));
-  EXPECT_THROW(shape_after(parse_layer("conv 8 3"), {784}), UsageError);
-  EXPECT_THROW(shape_after(parse_layer("conv 8 5"), {1, 4, 4}), UsageError);
+  EXPECT_EQ(shape_after({"conv 8 3"}, image), (Shape{8, 26, 26}));
+  EXPECT_EQ(shape_after({"conv 8 3 padding 1 stride 2"}, image), (Shape{8, 14, 14}));
+  EXPECT_EQ(shape_after({"max_pool 2"}, {8, 27, 27}), (Shape{8, 13, 13}));
+  EXPECT_EQ(shape_after({"max_pool 3 stride 2 padding 1"}, {8, 27, 27}), (Shape{8, 14, 14}));
+  EXPECT_EQ(shape_after({"batch_norm"}, image), image);
+  EXPECT_EQ(shape_after({"group_norm 4"}, {8, 2, 2}), (Shape{8, 2, 2}));
+  EXPECT_EQ(shape_after({"linear 5"}, image), (Shape{5}));
+  EXPECT_THROW(shape_after({"conv 8 3"}, {784}), UsageError);
+  EXPECT_THROW(shape_after({"conv 8 5"}, {1, 4, 4}), UsageError);
+  EXPECT_THROW(shape_after({"group_norm 3"}, {8, 2, 2}), UsageError);
+}
+
+TEST(Layers, WhatIsKeptIsAddedInTheSameShape) {
+  const std::vector<std::string> block = {"skip", "conv 8 3 stride 2 padding 1", "swap",
+                                          "conv 8 1 stride 2", "add"};
+  EXPECT_EQ(shape_after(block, {4, 28, 28}), (Shape{8, 14, 14}));
+  EXPECT_EQ(mistake_in([] {
+              shape_after({"skip", "conv 8 3", "add"}, {4, 28, 28});
+            }),
+            "layer 'add' gets 8 x 26 x 26 values, but 4 x 28 x 28 are kept / ");
+  EXPECT_EQ(mistake_in([] {
+              shape_after({"relu", "swap"}, {4});
+            }),
+            "layer 'swap' has no 'skip' before it / ");
+  EXPECT_EQ(mistake_in([] {
+              shape_after({"skip", "relu"}, {4});
+            }),
+            "layer 'skip' has no 'add' after it / ");
 }
 
 TEST(Layers, TheirCostIsCounted) {

@@ -6,8 +6,12 @@
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
 #include <torch/csrc/autograd/custom_function.h>
+#include <torch/nn/init.h>
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/linear.h>
+
+#include <cmath>
+#include <utility>
 
 namespace dtool::trainer {
 
@@ -23,23 +27,46 @@ Network::Network(const ModelSettings& settings, const DataSets& data, Group grou
     : group_(std::move(group)),
       sync_batch_norm_(settings.sync_batch_norm),
       output_activation_(settings.output_activation) {
-  Shape shape = data.shape;
-  for (const Layer& each : settings.layers) {
-    add(each, shape);
-    shape = shape_after(each, shape);
-  }
   const auto outputs = settings.target == Target::inputs ? count_values(data.shape) : data.outputs;
-  add(parse_layer(fmt::format("linear {}", outputs)), shape);
+  std::vector<Layer> layers = settings.layers;
+  layers.push_back(parse_layer(fmt::format("linear {}", outputs)));
+  add(layers, data.shape);
+}
+
+Network::Network(const std::vector<Layer>& layers, const Shape& in, Beginning beginning,
+                 std::string prefix, Group group)
+    : group_(std::move(group)), beginning_(beginning), prefix_(std::move(prefix)) {
+  add(layers, in);
+}
+
+void Network::add(const std::vector<Layer>& layers, const Shape& in) {
+  const std::vector<Shape> shapes = shapes_along(layers, in);
+  for (std::size_t i = 0; i < layers.size(); ++i) add(layers[i], shapes[i]);
 }
 
 void Network::add(const Layer& layer, const Shape& in) {
   Part part{layer, in, {}, {}, {}, {}};
-  if (layer.kind == LayerKind::linear) {
-    add_weights(part, fmt::format("fc{}", ++linears_));
-  } else if (layer.kind == LayerKind::convolution) {
-    add_weights(part, fmt::format("conv{}", ++convolutions_));
-  } else if (layer.kind == LayerKind::batch_norm) {
-    add_batch_norm(part, fmt::format("bn{}", ++batch_norms_));
+  switch (layer.kind) {
+    case LayerKind::linear:
+      add_weights(part, fmt::format("{}fc{}", prefix_, ++linears_));
+      break;
+    case LayerKind::convolution:
+      add_weights(part, fmt::format("{}conv{}", prefix_, ++convolutions_));
+      break;
+    case LayerKind::batch_norm:
+      add_norm(part, fmt::format("{}bn{}", prefix_, ++batch_norms_));
+      break;
+    case LayerKind::group_norm:
+      add_norm(part, fmt::format("{}gn{}", prefix_, ++group_norms_));
+      break;
+    case LayerKind::skip:
+      ++skips_;
+      break;
+    case LayerKind::add:
+      --skips_;
+      break;
+    default:
+      break;
   }
   parts_.push_back(std::move(part));
 }
@@ -55,21 +82,26 @@ void Network::add_weights(Part& part, const std::string& name) {
     part.weight = drawn->weight;
     part.bias = drawn->bias;
   }
+  if (beginning_ == Beginning::orthogonal) {
+    torch::nn::init::orthogonal_(part.weight, skips_ > 0 ? 1 : std::sqrt(2.0));
+    torch::nn::init::zeros_(part.bias);
+  }
   part.weight = part.weight.detach().to(group_.device).requires_grad_(true);
   part.bias = part.bias.detach().to(group_.device).requires_grad_(true);
   parameters_.push_back({name + ".weight", part.weight});
   parameters_.push_back({name + ".bias", part.bias});
 }
 
-void Network::add_batch_norm(Part& part, const std::string& name) {
+void Network::add_norm(Part& part, const std::string& name) {
   const auto options = at::TensorOptions(group_.device).dtype(at::kFloat);
   const auto channels = part.in[0];
   part.weight = at::ones({channels}, options).requires_grad_(true);
   part.bias = at::zeros({channels}, options).requires_grad_(true);
-  part.running_mean = at::zeros({channels}, options);
-  part.running_variance = at::ones({channels}, options);
   parameters_.push_back({name + ".weight", part.weight});
   parameters_.push_back({name + ".bias", part.bias});
+  if (part.layer.kind == LayerKind::group_norm) return;
+  part.running_mean = at::zeros({channels}, options);
+  part.running_variance = at::ones({channels}, options);
   buffers_.push_back({name + ".running_mean", part.running_mean});
   buffers_.push_back({name + ".running_var", part.running_variance});
 }
@@ -79,7 +111,7 @@ at::Tensor Network::forward(const at::Tensor& inputs) {
   const Shape& shape = parts_.front().in;
   const bool images = parts_.front().layer.kind != LayerKind::linear && shape.size() == 3;
   if (images) values = values.view({-1, shape[0], shape[1], shape[2]});
-  for (const Part& each : parts_) values = apply(each, values);
+  values = apply(values, 0, parts_.size());
   switch (output_activation_) {
     case Activation::relu:
       return at::relu(values);
@@ -91,7 +123,27 @@ at::Tensor Network::forward(const at::Tensor& inputs) {
   return values;
 }
 
-at::Tensor Network::apply(const Part& part, const at::Tensor& values) {
+at::Tensor Network::apply(const at::Tensor& values, std::size_t begin, std::size_t end) const {
+  at::Tensor now = values;
+  std::vector<at::Tensor> kept;
+  for (std::size_t i = begin; i < end; ++i) {
+    const Part& part = parts_[i];
+    if (part.layer.kind == LayerKind::skip) {
+      kept.push_back(now);
+    } else if (part.layer.kind == LayerKind::swap) {
+      std::swap(now, kept.back());
+    } else if (part.layer.kind == LayerKind::add) {
+      now = now + kept.back();
+      kept.pop_back();
+    } else {
+      now = apply(part, now);
+    }
+  }
+  return now;
+}
+
+/// A layer that looks at no kept values.
+at::Tensor Network::apply(const Part& part, const at::Tensor& values) const {
   const Layer& layer = part.layer;
   switch (layer.kind) {
     case LayerKind::linear:
@@ -100,10 +152,12 @@ at::Tensor Network::apply(const Part& part, const at::Tensor& values) {
       return at::conv2d(values, part.weight, part.bias, layer.stride, layer.padding);
     case LayerKind::batch_norm:
       return normalise(part, values);
+    case LayerKind::group_norm:
+      return at::group_norm(values, layer.groups, part.weight, part.bias, kEpsilon);
     case LayerKind::dropout:
       return at::dropout(values, layer.share, mode_ == Mode::training);
     case LayerKind::max_pool:
-      return at::max_pool2d(values, layer.kernel, layer.stride);
+      return at::max_pool2d(values, layer.kernel, layer.stride, layer.padding);
     case LayerKind::average_pool:
       return at::avg_pool2d(values, layer.kernel, layer.stride);
     case LayerKind::relu:
@@ -113,12 +167,14 @@ at::Tensor Network::apply(const Part& part, const at::Tensor& values) {
     case LayerKind::tanh:
       return at::tanh(values);
     case LayerKind::sigmoid:
+      return at::sigmoid(values);
+    default:
       break;
   }
-  return at::sigmoid(values);
+  return values;
 }
 
-at::Tensor Network::normalise(const Part& part, const at::Tensor& values) {
+at::Tensor Network::normalise(const Part& part, const at::Tensor& values) const {
   if (mode_ == Mode::training && sync_batch_norm_ == SyncBatchNorm::yes && group_.size > 1) {
     return sync_batch_norm(group_, values,
                            {part.weight, part.bias, part.running_mean, part.running_variance},

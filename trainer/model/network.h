@@ -4,6 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <string>
 #include <vector>
 
 #include "trainer/model/model.h"
@@ -12,13 +13,22 @@
 
 namespace dtool::trainer {
 
-/// Linear layers and convolutions are named fc1, fc2, ... and conv1, ..., batch norms bn1, ...; all
-/// are initialised as in PyTorch.
+/// How weights begin: as in PyTorch; or orthogonal, scaled by sqrt(2), between `skip` and `add` by
+/// 1, with biases 0, as policies do.
+enum class Beginning { as_in_pytorch, orthogonal };
+
+/// Linear layers and convolutions are named fc1, fc2, ... and conv1, ..., batch norms bn1, ...,
+/// group norms gn1, ....
 class Network : public Model {
  public:
   Network(const ModelSettings& settings, const DataSets& data, Group group);
+  /// The layers alone, for samples of shape `in`, with a prefix to their names.
+  Network(const std::vector<Layer>& layers, const Shape& in, Beginning beginning,
+          std::string prefix, Group group);
 
   at::Tensor forward(const at::Tensor& inputs) override;
+  /// Maps `values` [batch, shape before the layer `begin`..] to those before the layer `end`.
+  at::Tensor apply(const at::Tensor& values, std::size_t begin, std::size_t end) const;
   void set_mode(Mode mode) override { mode_ = mode; }
   std::vector<NamedTensor> parameters() const override { return parameters_; }
   std::vector<NamedTensor> buffers() const override { return buffers_; }
@@ -35,15 +45,18 @@ class Network : public Model {
     at::Tensor running_variance;
   };
 
+  void add(const std::vector<Layer>& layers, const Shape& in);
   void add(const Layer& layer, const Shape& in);
   void add_weights(Part& part, const std::string& name);
-  void add_batch_norm(Part& part, const std::string& name);
-  at::Tensor apply(const Part& part, const at::Tensor& values);
-  at::Tensor normalise(const Part& part, const at::Tensor& values);
+  void add_norm(Part& part, const std::string& name);
+  at::Tensor apply(const Part& part, const at::Tensor& values) const;
+  at::Tensor normalise(const Part& part, const at::Tensor& values) const;
 
   Group group_;
-  SyncBatchNorm sync_batch_norm_;
-  Activation output_activation_;
+  Beginning beginning_ = Beginning::as_in_pytorch;
+  std::string prefix_;
+  SyncBatchNorm sync_batch_norm_{};
+  Activation output_activation_{};
   std::vector<Part> parts_;
   std::vector<NamedTensor> parameters_;
   std::vector<NamedTensor> buffers_;
@@ -51,6 +64,8 @@ class Network : public Model {
   int linears_ = 0;
   int convolutions_ = 0;
   int batch_norms_ = 0;
+  int group_norms_ = 0;
+  int skips_ = 0;  ///< those without their `add` so far
 };
 
 // Batch norm over the batches of all ranks together: the result equals that of one rank with the

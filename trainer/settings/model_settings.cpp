@@ -9,6 +9,7 @@
 #include <functional>
 #include <numeric>
 #include <sstream>
+#include <utility>
 
 #include "killfiles/nearest.h"
 #include "trainer/settings/toml_reader.h"
@@ -129,6 +130,7 @@ constexpr LayerWord kLayerWords[] = {
     {"linear", LayerKind::linear, "linear 50"},
     {"conv", LayerKind::convolution, "conv 8 3"},
     {"batch_norm", LayerKind::batch_norm, "batch_norm"},
+    {"group_norm", LayerKind::group_norm, "group_norm 4"},
     {"dropout", LayerKind::dropout, "dropout 0.5"},
     {"max_pool", LayerKind::max_pool, "max_pool 2"},
     {"average_pool", LayerKind::average_pool, "average_pool 2"},
@@ -136,6 +138,9 @@ constexpr LayerWord kLayerWords[] = {
     {"gelu", LayerKind::gelu, "gelu"},
     {"tanh", LayerKind::tanh, "tanh"},
     {"sigmoid", LayerKind::sigmoid, "sigmoid"},
+    {"skip", LayerKind::skip, "skip"},
+    {"swap", LayerKind::swap, "swap"},
+    {"add", LayerKind::add, "add"},
 };
 
 /// The words after the layer's name, taken one by one.
@@ -197,6 +202,9 @@ void read_sizes(Layer& layer, Words& words) {
       layer.kernel = words.number<std::int64_t>("the window", 1, kLargestKernel);
       layer.stride = layer.kernel;
       break;
+    case LayerKind::group_norm:
+      layer.groups = words.number<std::int64_t>("the number of groups", 1, kWidest);
+      break;
     case LayerKind::dropout:
       layer.share = words.number<double>("the share", 0, 0.999);
       break;
@@ -214,6 +222,37 @@ bool has_window(LayerKind kind) {
          kind == LayerKind::average_pool;
 }
 
+/// Half of a pool's window at most may be padding.
+std::int64_t most_padding(const Layer& layer) {
+  if (layer.kind == LayerKind::max_pool) return layer.kernel / 2;
+  return layer.kind == LayerKind::convolution ? kLargestKernel : 0;
+}
+
+std::string text_of(const Shape& shape) {
+  return fmt::format("{}", fmt::join(shape, " x "));
+}
+
+/// The shape after a layer that looks at no kept values.
+Shape shape_after(const Layer& layer, const Shape& in) {
+  if (layer.kind == LayerKind::linear) return {layer.width};
+  if (layer.kind == LayerKind::group_norm && in[0] % layer.groups != 0) {
+    throw UsageError(
+        fmt::format("layer '{}' cannot divide {} channels equally", layer.words, in[0]));
+  }
+  if (!has_window(layer.kind)) return in;
+  if (in.size() != 3) {
+    throw UsageError(
+        fmt::format("layer '{}' needs images, but gets {} values", layer.words, count_values(in)));
+  }
+  const Shape out = {layer.kind == LayerKind::convolution ? layer.width : in[0],
+                     side_after(layer, in[1]), side_after(layer, in[2])};
+  if (in[1] + 2 * layer.padding < layer.kernel || in[2] + 2 * layer.padding < layer.kernel) {
+    throw UsageError(
+        fmt::format("layer '{}' is too large for images of {} x {}", layer.words, in[1], in[2]));
+  }
+  return out;
+}
+
 }  // namespace
 
 Layer parse_layer(const std::string& line) {
@@ -228,8 +267,8 @@ Layer parse_layer(const std::string& line) {
     const std::string word = words.take();
     if (word == "stride" && has_window(layer.kind)) {
       layer.stride = words.number<std::int64_t>("the stride", 1, kLargestKernel);
-    } else if (word == "padding" && layer.kind == LayerKind::convolution) {
-      layer.padding = words.number<std::int64_t>("the padding", 0, kLargestKernel);
+    } else if (word == "padding" && most_padding(layer) > 0) {
+      layer.padding = words.number<std::int64_t>("the padding", 0, most_padding(layer));
     } else {
       throw UsageError(fmt::format("layer '{}': '{}' is one word too many", line, word),
                        fmt::format("such as \"{}\"", kind.example));
@@ -238,20 +277,32 @@ Layer parse_layer(const std::string& line) {
   return layer;
 }
 
-Shape shape_after(const Layer& layer, const Shape& in) {
-  if (layer.kind == LayerKind::linear) return {layer.width};
-  if (!has_window(layer.kind)) return in;
-  if (in.size() != 3) {
-    throw UsageError(
-        fmt::format("layer '{}' needs images, but gets {} values", layer.words, count_values(in)));
+std::vector<Shape> shapes_along(const std::vector<Layer>& layers, const Shape& in) {
+  std::vector<Shape> shapes = {in};
+  std::vector<Shape> kept;
+  for (const Layer& each : layers) {
+    Shape shape = shapes.back();
+    const bool takes = each.kind == LayerKind::swap || each.kind == LayerKind::add;
+    if (takes && kept.empty()) {
+      throw UsageError(fmt::format("layer '{}' has no 'skip' before it", each.words));
+    }
+    if (each.kind == LayerKind::skip) {
+      kept.push_back(shape);
+    } else if (each.kind == LayerKind::swap) {
+      std::swap(kept.back(), shape);
+    } else if (each.kind == LayerKind::add) {
+      if (kept.back() != shape) {
+        throw UsageError(fmt::format("layer 'add' gets {} values, but {} are kept", text_of(shape),
+                                     text_of(kept.back())));
+      }
+      kept.pop_back();
+    } else {
+      shape = shape_after(each, shape);
+    }
+    shapes.push_back(std::move(shape));
   }
-  const Shape out = {layer.kind == LayerKind::convolution ? layer.width : in[0],
-                     side_after(layer, in[1]), side_after(layer, in[2])};
-  if (in[1] + 2 * layer.padding < layer.kernel || in[2] + 2 * layer.padding < layer.kernel) {
-    throw UsageError(
-        fmt::format("layer '{}' is too large for images of {} x {}", layer.words, in[1], in[2]));
-  }
-  return out;
+  if (!kept.empty()) throw UsageError("layer 'skip' has no 'add' after it");
+  return shapes;
 }
 
 std::int64_t multiply_adds(const Layer& layer, const Shape& in) {

@@ -21,6 +21,7 @@ enum class LayerKind {
   linear,
   convolution,
   batch_norm,
+  group_norm,
   dropout,
   max_pool,
   average_pool,
@@ -28,6 +29,9 @@ enum class LayerKind {
   gelu,
   tanh,
   sigmoid,
+  skip,  ///< keeps its input for a later `add`; these may be nested
+  swap,  ///< goes on with the kept values, and keeps its input in their place
+  add,   ///< adds what is kept
 };
 
 struct Layer {
@@ -37,17 +41,20 @@ struct Layer {
   std::int64_t kernel = 0;
   std::int64_t stride = 1;
   std::int64_t padding = 0;
-  double share = 0;  ///< the share of the values that dropout sets to zero
+  std::int64_t groups = 0;  ///< of a group norm's channels
+  double share = 0;         ///< the share of the values that dropout sets to zero
 };
 
 /// Reads `linear 50`, `conv 8 3 [stride 1] [padding 0]` (8 channels, kernel 3 x 3), `max_pool 2
-/// [stride 2]`, `average_pool 2`, `batch_norm`, `dropout 0.5`, `relu`, `gelu`, `tanh`, `sigmoid`.
-/// Throws UsageError naming the words.
+/// [stride 2] [padding 0]`, `average_pool 2 [stride 2]`, `batch_norm`, `group_norm 4`, `dropout
+/// 0.5`, `relu`, `gelu`, `tanh`, `sigmoid`, `skip`, `swap`, `add`. Throws UsageError naming the
+/// words.
 Layer parse_layer(const std::string& words);
 
-/// The shape after the layer for a sample of shape `in`; a linear layer flattens its input. Throws
-/// UsageError if such a sample does not fit.
-Shape shape_after(const Layer& layer, const Shape& in);
+/// The shapes before each of the layers, and the one after the last, for a sample of shape `in`; a
+/// linear layer flattens its input. Throws UsageError if such a sample does not fit a layer, or
+/// what is kept is not added.
+std::vector<Shape> shapes_along(const std::vector<Layer>& layers, const Shape& in);
 
 /// Multiply-adds of the forward pass for one sample of shape `in`.
 std::int64_t multiply_adds(const Layer& layer, const Shape& in);

@@ -34,14 +34,13 @@ std::int64_t SupervisedSettings::multiply_adds_per_batch(const RankCount& /*rank
   for (const Stage& each : train.stages) largest = std::max(largest, each.batch_size);
   Shape shape = {1, 28, 28};
   if (data.features > 0) shape = {data.features};
-  const auto inputs = count_values(shape);
+  const std::vector<Shape> shapes = shapes_along(model.layers, shape);
   std::int64_t sum = 0;
-  for (const Layer& each : model.layers) {
-    sum += multiply_adds(each, shape);
-    shape = shape_after(each, shape);
+  for (std::size_t i = 0; i < model.layers.size(); ++i) {
+    sum += multiply_adds(model.layers[i], shapes[i]);
   }
-  const auto outputs = model.target == Target::inputs ? inputs : 10;
-  return (sum + count_values(shape) * outputs) * largest;
+  const auto outputs = model.target == Target::inputs ? count_values(shape) : 10;
+  return (sum + count_values(shapes.back()) * outputs) * largest;
 }
 
 namespace supervised {
