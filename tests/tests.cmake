@@ -388,6 +388,7 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
     tests/trainer/comm_measure_test.cpp
     tests/trainer/data_parallel_test.cpp
     tests/trainer/data_set_test.cpp
+    tests/trainer/encoded_policy_test.cpp
     tests/trainer/environments_test.cpp
     tests/trainer/gae_test.cpp
     tests/trainer/graphed_step_test.cpp

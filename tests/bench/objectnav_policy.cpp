@@ -90,7 +90,7 @@ struct Bench {
   at::Tensor first_rows = first_rows_of(objectnav_spec());
   at::Tensor observations, memory, keep, actions, table, seen, memories;
   TakenSteps taken;
-  GruWeights gru;
+  RecurrentWeights gru;
   std::vector<at::Tensor> theirs;  ///< the same as torch.nn.GRU has them
 };
 

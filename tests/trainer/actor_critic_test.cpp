@@ -9,6 +9,7 @@
 
 #include "tests/trainer/random_observations.h"
 #include "tests/trainer/reference.h"
+#include "trainer/reinforcement/encoded_policy.h"
 #include "trainer/reinforcement/ppo_loss.h"
 
 using namespace dtool::trainer;
@@ -123,4 +124,31 @@ TEST(ActorCritic, IsTheSameNetworkForTheSameSeed) {
   }
   EXPECT_TRUE(tables[0].equal(tables[1]));
   EXPECT_FALSE(tables[0].equal(tables[2]));
+}
+
+// Reruns and resumes of ObjectNav depend on it.
+TEST(ActorCritic, IsTheEncodedPolicyOfCodesWithAGruBitForBit) {
+  torch::manual_seed(4);
+  const ActorCritic expected(objectnav_spec(), {.embedding = 24, .hidden = 20}, at::kCPU);
+  PolicySettings settings;
+  settings.memory = PolicyMemory::gru;
+  settings.embedding = 24;
+  settings.hidden = 20;
+  torch::manual_seed(4);
+  const EncodedPolicy policy(objectnav_spec(), settings, at::kCPU);
+  const at::Tensor observations = random_observations({kSteps, kRows});
+  const at::Tensor memory = at::randn({kRows, 20});
+  const at::Tensor keep = at::rand({kSteps, kRows}).gt(0.3).to(at::kFloat);
+  const PolicyOutput theirs = expected.unroll(observations, memory, keep);
+  const PolicyOutput ours = policy.unroll(observations, memory, keep);
+  theirs.both.square().sum().backward();
+  ours.both.square().sum().backward();
+  EXPECT_TRUE(ours.both.equal(theirs.both));
+  for (std::size_t i = 0; i < expected.parameters().size(); ++i) {
+    const auto [name, tensor] = expected.parameters()[i];
+    const NamedTensor same = policy.parameters().at(i);
+    EXPECT_EQ(same.name, name);
+    EXPECT_TRUE(same.tensor.equal(tensor)) << name;
+    EXPECT_TRUE(same.tensor.grad().equal(tensor.grad())) << name;
+  }
 }

@@ -33,7 +33,7 @@ struct Sequences {
     return (0.3 * at::randn(shape)).requires_grad_(true);
   }
 
-  GruWeights weights;
+  RecurrentWeights weights;
   at::Tensor inputs, memory, keep, direction;
 };
 
@@ -92,9 +92,9 @@ TEST_F(MaskedGru, IsPyTorchsCellWhoseMemoryIsForgottenWithTheEpisode) {
 TEST(MaskedGruWays, AgreeAndAreTakenByTheTypeOfNumber) {
   const Sequences given(2);
   const auto doubled = [](const at::Tensor& tensor) { return tensor.detach().to(at::kDouble); };
-  const GruWeights weights{doubled(given.weights.input), doubled(given.weights.recurrent),
-                           doubled(given.weights.input_bias),
-                           doubled(given.weights.recurrent_bias)};
+  const RecurrentWeights weights{doubled(given.weights.input), doubled(given.weights.recurrent),
+                                 doubled(given.weights.input_bias),
+                                 doubled(given.weights.recurrent_bias)};
   const at::Tensor loops = masked_gru(given.weights, given.inputs, given.memory, given.keep);
   const at::Tensor operations =
       masked_gru(weights, doubled(given.inputs), doubled(given.memory), doubled(given.keep));

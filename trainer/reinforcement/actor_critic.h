@@ -46,7 +46,7 @@ class ActorCritic : public Policy {
   at::Device device_;
   at::Tensor first_rows_;  ///< the first row of the table for each byte
   at::Tensor table_;       ///< [rows of all bytes, E]
-  GruWeights gru_;
+  RecurrentWeights gru_;
   at::Tensor head_weight_;  ///< [actions + 1, H], the value's row last
   at::Tensor head_bias_;    ///< [actions + 1]
 };

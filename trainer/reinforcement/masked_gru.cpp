@@ -9,6 +9,7 @@
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <tuple>
 #include <vector>
 
 #include "trainer/reinforcement/gru_gates.h"
@@ -19,7 +20,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::tensor_list;
 
-GruWay way_for(const GruWeights& weights, const at::Tensor& inputs) {
+GruWay way_for(const RecurrentWeights& weights, const at::Tensor& inputs) {
   if (weights.recurrent.is_cuda()) return GruWay::kernels;
   const bool floats = weights.recurrent.scalar_type() == at::kFloat &&
                       inputs.scalar_type() == at::kFloat && weights.recurrent.is_cpu();
@@ -37,12 +38,13 @@ float* row_of(const at::Tensor& tensor, std::int64_t step) {
   return tensor.data_ptr<float>() + step * tensor.stride(0);
 }
 
-at::Tensor cell(const GruWeights& weights, const at::Tensor& inputs, const at::Tensor& memory) {
+at::Tensor cell(const RecurrentWeights& weights, const at::Tensor& inputs,
+                const at::Tensor& memory) {
   return at::gru_cell(inputs, memory, weights.input.t(), weights.recurrent.t(), weights.input_bias,
                       weights.recurrent_bias);
 }
 
-at::Tensor run_steps(const GruWeights& weights, const at::Tensor& keep, const Trace& trace) {
+at::Tensor run_steps(const RecurrentWeights& weights, const at::Tensor& keep, const Trace& trace) {
   const auto steps = trace.memory.size(0);
   const GateShape shape{trace.memory.size(1), trace.memory.size(2)};
   at::Tensor out = at::empty_like(trace.memory);
@@ -192,7 +194,7 @@ class MaskedGruOnGpu : public torch::autograd::Function<MaskedGruOnGpu> {
   }
 };
 
-at::Tensor run_by_operations(const GruWeights& weights, const at::Tensor& inputs,
+at::Tensor run_by_operations(const RecurrentWeights& weights, const at::Tensor& inputs,
                              const at::Tensor& memory_at_start, const at::Tensor& keep) {
   std::vector<at::Tensor> memories;
   at::Tensor memory = memory_at_start;
@@ -205,7 +207,7 @@ at::Tensor run_by_operations(const GruWeights& weights, const at::Tensor& inputs
 
 }  // namespace
 
-at::Tensor masked_gru(const GruWeights& weights, const at::Tensor& inputs,
+at::Tensor masked_gru(const RecurrentWeights& weights, const at::Tensor& inputs,
                       const at::Tensor& memory_at_start, const at::Tensor& keep,
                       std::optional<GruWay> way) {
   if (!way) way = way_for(weights, inputs);
@@ -222,7 +224,7 @@ at::Tensor masked_gru(const GruWeights& weights, const at::Tensor& inputs,
   return apply([](const auto&... each) { return MaskedGru::apply(each...); });
 }
 
-at::Tensor masked_gru_step(const GruWeights& weights, const at::Tensor& inputs,
+at::Tensor masked_gru_step(const RecurrentWeights& weights, const at::Tensor& inputs,
                            const at::Tensor& memory, const at::Tensor& keep,
                            std::optional<GruWay> way) {
   const c10::NoGradGuard no_gradients;
@@ -248,6 +250,33 @@ at::Tensor masked_gru_step(const GruWeights& weights, const at::Tensor& inputs,
                  .next_memory = next.data_ptr<float>(),
                  .kept_memory = nullptr});
   return next;
+}
+
+Remembered masked_lstm(const RecurrentWeights& weights, const at::Tensor& inputs,
+                       const at::Tensor& memory_at_start, const at::Tensor& keep) {
+  const auto width = weights.recurrent.size(0);
+  const at::Tensor bias = weights.input_bias + weights.recurrent_bias;
+  const at::Tensor gates = at::addmm(bias, inputs.flatten(0, 1), weights.input);
+  std::vector<at::Tensor> outputs;
+  at::Tensor memory = memory_at_start;
+  // Parts of one tensor have their gradients put together once, not a step at a time.
+  for (const at::Tensor& of_inputs :
+       gates.view({inputs.size(0), inputs.size(1), 4 * width}).unbind(0)) {
+    const auto t = static_cast<std::int64_t>(outputs.size());
+    const at::Tensor kept = memory * keep[t].unsqueeze(1);
+    at::Tensor output = kept.narrow(1, 0, width), inside = kept.narrow(1, width, width);
+    if (kept.is_cuda()) {
+      std::tie(output, inside, std::ignore) =
+          at::_thnn_fused_lstm_cell(of_inputs, output.mm(weights.recurrent), inside.contiguous());
+    } else {
+      const auto gate = at::addmm(of_inputs, output, weights.recurrent).chunk(4, 1);
+      inside = gate[1].sigmoid() * inside + gate[0].sigmoid() * gate[2].tanh();
+      output = gate[3].sigmoid() * inside.tanh();
+    }
+    outputs.push_back(output);
+    memory = at::cat({output, inside}, 1);
+  }
+  return {at::stack(outputs), memory};
 }
 
 }  // namespace dtool::trainer

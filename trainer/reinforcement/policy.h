@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "trainer/model/model.h"
+#include "trainer/ranks/process_group.h"
 #include "trainer/reinforcement/environments.h"
 
 namespace dtool::trainer {
@@ -33,6 +34,11 @@ class Policy : public Weights {
   /// [N, H], keep float [T, N].
   virtual PolicyOutput unroll(const at::Tensor& observations, const at::Tensor& memory_at_start,
                               const at::Tensor& keep) const = 0;
+
+  /// Adds what a rollout has observed, uint8 [.., B], to the statistics by which observations are
+  /// normalised, if they are: after it was learned from, so that it is seen as it was. A collective
+  /// operation.
+  virtual void update_statistics(const at::Tensor& /*observations*/, const Group& /*group*/) {}
 
   /// The environments that it is made for.
   virtual const EnvironmentSpec& spec() const = 0;

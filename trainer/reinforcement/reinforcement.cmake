@@ -6,14 +6,17 @@ target_sources(dtool_trainer PRIVATE
   trainer/reinforcement/gru_gates.cpp
   trainer/reinforcement/mini_batches.cpp
   trainer/reinforcement/pipeline.cpp
+  trainer/reinforcement/policy_settings.cpp
   trainer/reinforcement/ppo_settings.cpp)
 target_sources(dtool_trainer_torch PRIVATE
   trainer/reinforcement/actions.cpp
   trainer/reinforcement/actor_critic.cpp
   trainer/reinforcement/ddppo.cpp
+  trainer/reinforcement/encoded_policy.cpp
   trainer/reinforcement/kept_samplers.cpp
   trainer/reinforcement/learner.cpp
   trainer/reinforcement/masked_gru.cpp
+  trainer/reinforcement/observation_encoder.cpp
   trainer/reinforcement/ppo_loss.cpp
   trainer/reinforcement/rollout.cpp
   trainer/reinforcement/validation.cpp

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: MIT
+// Policies for every kind of observation and action, with each memory.
+#include "trainer/reinforcement/encoded_policy.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+#include <torch/types.h>
+#include <torch/utils.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tests/trainer/ranks.h"
+#include "trainer/reinforcement/actions.h"
+#include "trainer/settings/usage_error.h"
+
+using namespace dtool::trainer;
+
+namespace {
+
+constexpr std::int64_t kLength = 5, kSamplers = 3;
+
+const Observed kNumbers{"place", {2, 2}, ObservedKind::numbers, 0};
+const Observed kCodes{"goal", {3}, ObservedKind::codes, 7};
+const Observed kPicture{"image", {4, 40, 36}, ObservedKind::pixels, 0};
+const ActionSpec kChoice{{4}, {}, {}};
+const ActionSpec kBox{{}, {-1, -1, -1}, {1, 1, 1}};
+
+/// uint8 [shape.., observation_bytes].
+at::Tensor observations_of(const EnvironmentSpec& spec, const std::vector<std::int64_t>& shape) {
+  std::vector<at::Tensor> parts;
+  for (const Observed& each : spec.observations) {
+    auto size = shape;
+    size.push_back(each.values());
+    if (each.kind == ObservedKind::numbers) {
+      parts.push_back(at::randn(size).view(at::kByte));
+    } else {
+      const std::int64_t codes = each.kind == ObservedKind::codes ? each.codes : 256;
+      parts.push_back(at::randint(codes, size, at::kByte));
+    }
+  }
+  return at::cat(parts, -1);
+}
+
+at::Tensor parameter(const Policy& policy, const std::string& name) {
+  for (const auto& each : policy.parameters()) {
+    if (each.name == name) return each.tensor;
+  }
+  throw std::logic_error("no parameter " + name);
+}
+
+std::vector<std::string> names_in(const Policy& policy) {
+  std::vector<std::string> names;
+  for (const auto& each : policy.parameters()) names.push_back(each.name);
+  return names;
+}
+
+std::string mistake_in(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const UsageError& mistake) {
+    return std::string(mistake.what()) + " / " + mistake.hint;
+  }
+  return "none";
+}
+
+std::vector<PolicySettings> all_settings() {
+  std::vector<PolicySettings> all;
+  for (const PolicyMemory memory : {PolicyMemory::none, PolicyMemory::gru, PolicyMemory::lstm}) {
+    PolicySettings settings;
+    settings.encoder = "nature_half";
+    settings.hidden = 24;
+    settings.memory = memory;
+    all.push_back(settings);
+  }
+  all.push_back(all[0]);
+  all.back().critic = Critic::separate;
+  all.back().normalise_observations = NormaliseObservations::yes;
+  return all;
+}
+
+}  // namespace
+
+TEST(EncodedPolicy, ActsStepByStepAsItUnrolls) {
+  for (const ActionSpec& actions : {kChoice, kBox}) {
+    const EnvironmentSpec spec{{kCodes, kNumbers, kPicture}, actions, {"reward"}};
+    for (const PolicySettings& settings : all_settings()) {
+      torch::manual_seed(1);
+      EncodedPolicy policy(spec, settings, at::kCPU);
+      const at::Tensor observations = observations_of(spec, {kLength, kSamplers});
+      policy.update_statistics(observations, {});
+      const at::Tensor keep = at::rand({kLength, kSamplers}).gt(0.3).to(at::kFloat);
+      at::Tensor memory = 0.5 * at::randn({kSamplers, policy.memory_size()});
+      const PolicyOutput whole = policy.unroll(observations, memory, keep);
+      EXPECT_EQ(whole.both.sizes(),
+                (std::vector<std::int64_t>{kLength, kSamplers, actions.parameters() + 1}));
+      EXPECT_TRUE(whole.both.narrow(-1, 0, actions.parameters()).equal(whole.logits));
+      EXPECT_TRUE(whole.both.select(-1, actions.parameters()).equal(whole.values));
+      for (std::int64_t t = 0; t < kLength; ++t) {
+        const PolicyOutput step = policy.act(observations[t], memory, keep[t]);
+        EXPECT_TRUE(step.both.allclose(whole.both[t], 1e-4, 1e-6)) << t;
+        EXPECT_FALSE(step.both.requires_grad());
+        memory = step.memory;
+      }
+      EXPECT_TRUE(memory.allclose(whole.memory, 1e-4, 1e-6));
+    }
+  }
+}
+
+// Every parameter must take part, and a rank may have no samplers in a mini-batch.
+TEST(EncodedPolicy, EveryParameterHasAGradient) {
+  for (const ActionSpec& actions : {kChoice, kBox}) {
+    const EnvironmentSpec spec{{kCodes, kNumbers, kPicture}, actions, {"reward"}};
+    for (const PolicySettings& settings : all_settings()) {
+      for (const std::int64_t rows : {kSamplers, std::int64_t{0}}) {
+        EncodedPolicy policy(spec, settings, at::kCPU);
+        const PolicyOutput output =
+            policy.unroll(observations_of(spec, {kLength, rows}),
+                          at::zeros({rows, policy.memory_size()}), at::ones({kLength, rows}));
+        const at::Tensor taken = at::ones({kLength, rows, actions.values()});
+        const ActionDistribution distribution(actions, output.logits);
+        (distribution.log_probs(taken).sum() + output.values.square().sum()).backward();
+        for (const auto& [name, tensor] : policy.parameters()) {
+          ASSERT_TRUE(tensor.grad().defined()) << name;
+          EXPECT_EQ(tensor.grad().ne(0).any().item<bool>(), rows > 0) << name;
+        }
+      }
+    }
+  }
+}
+
+TEST(EncodedPolicy, ReadsTheNumbersAndPixelsOfItsParts) {
+  const EnvironmentSpec spec{{kCodes, kNumbers}, kChoice, {"reward"}};
+  PolicySettings settings;
+  settings.layers = {};
+  const EncodedPolicy policy(spec, settings, at::kCPU);
+  const at::Tensor numbers = at::tensor({1.5F, -2.0F, 1e-3F, 4e6F});
+  const at::Tensor row = at::cat({at::zeros({3}, at::kByte), numbers.view(at::kByte)});
+  EXPECT_TRUE(numbers_in(spec, row.unsqueeze(0)).equal(numbers.unsqueeze(0)));
+  EXPECT_TRUE(numbers_in(spec, at::stack({row, row}).narrow(0, 1, 1)).equal(numbers.unsqueeze(0)));
+}
+
+TEST(EncodedPolicy, TheCriticOfItsOwnSharesNothing) {
+  PolicySettings settings;
+  settings.critic = Critic::separate;
+  const EnvironmentSpec spec{{kNumbers}, kChoice, {"reward"}};
+  const EncodedPolicy policy(spec, settings, at::kCPU);
+  EXPECT_EQ(names_in(policy),
+            (std::vector<std::string>{
+                "numbers.fc1.weight", "numbers.fc1.bias", "numbers.fc2.weight", "numbers.fc2.bias",
+                "critic.numbers.fc1.weight", "critic.numbers.fc1.bias", "critic.numbers.fc2.weight",
+                "critic.numbers.fc2.bias", "head.weight", "head.bias", "critic.head.weight",
+                "critic.head.bias"}));
+  policy
+      .unroll(observations_of(spec, {kLength, kSamplers}), at::zeros({kSamplers, 0}),
+              at::ones({kLength, kSamplers}))
+      .values.sum()
+      .backward();
+  EXPECT_FALSE(parameter(policy, "numbers.fc1.weight").grad().ne(0).any().item<bool>());
+  EXPECT_TRUE(parameter(policy, "critic.numbers.fc1.weight").grad().ne(0).any().item<bool>());
+}
+
+TEST(EncodedPolicy, BeginsOrthogonalAndWithEveryActionLikely) {
+  torch::manual_seed(3);
+  const EnvironmentSpec spec{{kNumbers, kPicture}, kBox, {"reward"}};
+  const EncodedPolicy policy(spec, {}, at::kCPU);
+  const auto expect_orthogonal = [&](const std::string& name, double gain) {
+    at::Tensor matrix = parameter(policy, name).detach().flatten(1);
+    if (name == "head.weight") matrix = matrix.narrow(0, 0, 3);
+    if (matrix.size(0) > matrix.size(1)) matrix = matrix.t();
+    const at::Tensor products = matrix.mm(matrix.t()) / (gain * gain);
+    EXPECT_TRUE(products.allclose(at::eye(matrix.size(0)), 1e-4, 1e-4)) << name;
+  };
+  expect_orthogonal("numbers.fc2.weight", std::sqrt(2.0));
+  expect_orthogonal("encoder.conv1.weight", std::sqrt(2.0));
+  expect_orthogonal("encoder.fc1.weight", std::sqrt(2.0));
+  expect_orthogonal("head.weight", 0.01);
+  EXPECT_TRUE(parameter(policy, "encoder.conv3.bias").eq(0).all().item<bool>());
+  EXPECT_TRUE(parameter(policy, "head.log_deviations").eq(0).all().item<bool>());
+}
+
+TEST(EncodedPolicy, APictureThatIsTooSmallIsRefusedWithWhatFits) {
+  const EnvironmentSpec spec{{{"image", {3, 7, 7}, ObservedKind::pixels, 0}}, kChoice, {"reward"}};
+  EXPECT_EQ(
+      mistake_in([&] { EncodedPolicy(spec, {}, at::kCPU); }),
+      "the observation image has pictures of 7 x 7 pixels, but model.encoder \"nature\" needs "
+      "at least 36 x 36 / one that fits: \"impala\", \"resnet18\", \"resnet18_half\", "
+      "\"small\"");
+  const EnvironmentSpec flat{{{"image", {49}, ObservedKind::pixels, 0}}, kChoice, {"reward"}};
+  EXPECT_EQ(mistake_in([&] { EncodedPolicy(flat, {}, at::kCPU); }),
+            "the observation image has pixels of shape [49], not of a picture: [channels, rows, "
+            "columns] / ");
+}
+
+// On CPUs pictures are looked at some at a time.
+TEST(EncodedPolicy, EveryEncoderSeesTheSameInAnyBatch) {
+  const EnvironmentSpec spec{{kPicture}, kChoice, {"reward"}};
+  for (const std::string name :
+       {"nature", "nature_half", "impala", "resnet18", "resnet18_half", "small"}) {
+    torch::manual_seed(6);
+    PolicySettings settings;
+    settings.encoder = name;
+    const EncodedPolicy policy(spec, settings, at::kCPU);
+    const at::Tensor observations = observations_of(spec, {70});
+    const auto values = [&](const at::Tensor& some) {
+      return policy.act(some, at::zeros({some.size(0), 0}), at::ones({some.size(0)})).values;
+    };
+    const at::Tensor whole = values(observations);
+    EXPECT_TRUE(
+        whole.narrow(0, 60, 10).allclose(values(observations.narrow(0, 60, 10)), 1e-3, 1e-4))
+        << name;
+    EXPECT_GT(whole.std().item<float>(), 1e-3) << name;
+  }
+}
+
+TEST(RunningMoments, AreThoseOfAllThatWasSeen) {
+  torch::manual_seed(7);
+  const at::Tensor values = 1000 + 3 * at::randn({400, 2});
+  RunningMoments moments(2, at::kCPU);
+  EXPECT_TRUE(moments.apply(at::full({1, 2}, 3.0)).allclose(at::full({1, 2}, 3.0)));
+  for (const at::Tensor& some : values.split(150)) moments.update(some.unsqueeze(0), {});
+  const at::Tensor in_double = values.to(at::kDouble);
+  EXPECT_TRUE(moments.variance().allclose(in_double.var(0, /*unbiased=*/false), 1e-9));
+  const at::Tensor normal = moments.apply(values);
+  EXPECT_NEAR(normal.mean().item<double>(), 0, 1e-4);
+  EXPECT_NEAR(normal.std().item<double>(), 1, 1e-2);
+  EXPECT_EQ(moments.apply(at::full({1, 2}, 1e9F)).max().item<float>(), 10);
+}
+
+TEST(RunningMoments, AreThoseOfAllRanks) {
+  torch::manual_seed(8);
+  const at::Tensor values = 5 + at::randn({90, 2});
+  RunningMoments alone(2, at::kCPU);
+  alone.update(values, {});
+  std::vector<RunningMoments> of_ranks(2, RunningMoments(2, at::kCPU));
+  for (RunningMoments& each : of_ranks) each = RunningMoments(2, at::kCPU);
+  on_every_rank(2, Machines::one, [&](const Meeting& meeting) {
+    const Group group = make_group(meeting, Backend::gloo, std::chrono::seconds(60));
+    const int rank = meeting.place.rank;
+    of_ranks[static_cast<std::size_t>(rank)].update(values.narrow(0, 30 * rank, 30 + 30 * rank),
+                                                    group);
+  });
+  for (const RunningMoments& each : of_ranks) {
+    EXPECT_TRUE(each.apply(values).allclose(alone.apply(values), 1e-6, 1e-6));
+  }
+}

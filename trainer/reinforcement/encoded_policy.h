@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// The policy of every environment: encoders that fit its observations, a memory, and linear layers
+// for the actions and the value.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "trainer/reinforcement/masked_gru.h"
+#include "trainer/reinforcement/observation_encoder.h"
+#include "trainer/reinforcement/policy.h"
+#include "trainer/reinforcement/policy_settings.h"
+
+namespace dtool::trainer {
+
+/// Parameters are initialised from the default generator as in AllenAct's and CleanRL's PPO:
+/// orthogonal weights, scaled by sqrt(2) in the encoders, by 1 in the memory and for the value, by
+/// 0.01 for the actions; biases 0. The logarithms of a box's deviations are parameters, 0 at the
+/// beginning, whatever is observed. An LSTM's memory is its output and then its cell, side by side.
+class EncodedPolicy : public Policy {
+ public:
+  /// Throws UsageError if a picture does not fit its encoder.
+  EncodedPolicy(const EnvironmentSpec& spec, const PolicySettings& settings, at::Device device);
+
+  PolicyOutput act(const at::Tensor& observations, const at::Tensor& memory,
+                   const at::Tensor& keep) const override;
+  PolicyOutput unroll(const at::Tensor& observations, const at::Tensor& memory_at_start,
+                      const at::Tensor& keep) const override;
+  void update_statistics(const at::Tensor& observations, const Group& group) override;
+
+  const EnvironmentSpec& spec() const override { return spec_; }
+  std::int64_t memory_size() const override;
+  at::Device device() const override { return device_; }
+
+  std::vector<NamedTensor> parameters() const override;
+  std::vector<NamedTensor> buffers() const override;
+
+ private:
+  void add_memory(std::int64_t hidden);
+  void add_heads(std::int64_t width, std::int64_t width_of_critic);
+  at::Tensor encode(const ObservationEncoder& encoder, const at::Tensor& observations) const;
+  PolicyOutput heads(const at::Tensor& observations, const Remembered& after) const;
+
+  EnvironmentSpec spec_;
+  at::Device device_;
+  PolicyMemory kind_;
+  ObservationEncoder encoder_;
+  std::optional<ObservationEncoder> of_critic_;  ///< the critic's own, if it has one
+  std::optional<RunningMoments> moments_;        ///< of the numbers, if they are normalised
+  RecurrentWeights recurrent_;
+  /// Rows for the actions' logits or means; the value's row last, if the critic has no encoder.
+  at::Tensor head_weight_;
+  at::Tensor head_bias_;
+  at::Tensor value_weight_;    ///< [1, its width], of a critic with an encoder
+  at::Tensor value_bias_;      ///< [1]
+  at::Tensor log_deviations_;  ///< [values], of a box
+};
+
+}  // namespace dtool::trainer
