@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
+#include <sstream>
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
@@ -294,6 +296,35 @@ std::optional<std::vector<StrictTable>> StrictTable::tables(std::string_view key
                  fmt::format("{}[{}].", name, tables.size())})));
   }
   return tables;
+}
+
+namespace {
+
+bool has_json(const toml::node& node) {
+  const auto each_has = [](const auto& inner) {
+    bool all = true;
+    inner.for_each([&](const auto& below) { all = all && has_json(below); });
+    return all;
+  };
+  if (const toml::table* table = node.as_table()) return each_has(*table);
+  if (const toml::array* array = node.as_array()) return each_has(*array);
+  if (const auto* number = node.as_floating_point()) return std::isfinite(number->get());
+  return node.is_string() || node.is_integer() || node.is_boolean();
+}
+
+}  // namespace
+
+std::optional<std::string> StrictTable::json(std::string_view key) const {
+  const toml::node* node = position_->table->get(key);
+  if (node == nullptr) return std::nullopt;
+  if (!has_json(*node)) {
+    refuse(key, "has a date, or a number that is not finite, which JSON has not");
+  }
+  std::ostringstream text;
+  text << toml::json_formatter{*node, toml::format_flags::none};
+  std::string line = text.str();
+  std::ranges::replace(line, '\n', ' ');  // a string's own are escaped
+  return line;
 }
 
 // Escapes bytes and reads them back. Both directions are exact: bytes that spell a code point of

@@ -45,6 +45,9 @@ class StrictTable {
   std::optional<StrictTable> table(std::string_view key) const;
   std::optional<std::vector<StrictTable>> tables(std::string_view key) const;  ///< `[[key]]`
 
+  /// Any value but a date, an infinite number or one that is none, as JSON on one line.
+  std::optional<std::string> json(std::string_view key) const;
+
   /// Where `key` stands, or the table where that has no such key: `name:line:column`.
   std::string where(std::string_view key) const;
 

@@ -162,7 +162,11 @@ void read_workload(TomlReader& reader, Experiment& experiment) {
   const WorkloadReader* its_own = all[static_cast<std::size_t>(chosen)].value;
   for (const auto& [word, other] : all) {
     if (other == its_own) continue;
-    refuse_all(reader, other->own_keys, fmt::format("is only for workload = \"{}\"", word));
+    std::vector<std::string> keys = other->own_keys;
+    std::erase_if(keys, [&](const std::string& each) {
+      return std::ranges::count(its_own->own_keys, each) != 0;
+    });
+    refuse_all(reader, keys, fmt::format("is only for workload = \"{}\"", word));
   }
   experiment.own = its_own->read(reader, experiment);
 }

@@ -187,6 +187,12 @@ double TomlReader::number(const std::string& key, double standard, Limits<double
   return remember<double>(key, std::nullopt, standard);
 }
 
+std::optional<std::string> TomlReader::json_if_given(const std::string& key) {
+  auto value = read(key, &StrictTable::json);
+  if (value) remember(key, value, std::string());
+  return value;
+}
+
 std::string TomlReader::text(const std::string& key, const std::string& standard) {
   const auto given = read(key, &StrictTable::text);
   return remember(key, given, standard);

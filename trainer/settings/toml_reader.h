@@ -54,6 +54,8 @@ class TomlReader {
   /// Absent if the file does not have it; then it is not in the settings table either.
   std::optional<std::int64_t> integer_if_given(const std::string& key, Limits<std::int64_t> limits);
   std::optional<double> number_if_given(const std::string& key, Limits<double> limits);
+  /// Any value but a date, as JSON: for a program of others, which knows what it has to be.
+  std::optional<std::string> json_if_given(const std::string& key);
 
   /// The number of tables in the list `key` (`[[key]]`); the first one's keys are `key[0].name`.
   std::size_t count_tables(const std::string& key);

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// The tables that only an experiment with workload = "ppo" has.
+#pragma once
+
+#include "trainer/environments/process_environments.h"
+#include "trainer/reinforcement/ppo_settings.h"
+#include "trainer/settings/experiment.h"
+
+namespace dtool::trainer {
+
+struct PpoWorkloadSettings : ReinforcementSettings {
+  std::int64_t multiply_adds_per_batch(const RankCount& ranks) const override;
+
+  WorkerSettings worker;
+  std::int64_t embedding{};  ///< values of an encoded observation
+  std::int64_t hidden{};     ///< values of the memory
+};
+
+}  // namespace dtool::trainer

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: MIT
+#include "trainer/environments/environment_worker.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "trainer/environments/dtool_env.h"
+
+extern char** environ;
+
+namespace dtool::trainer {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kKeptOutput = 2048;
+constexpr auto kGrace = std::chrono::seconds(2);
+
+[[noreturn]] void fail_here(const char* what) {
+  throw std::system_error(errno, std::generic_category(), what);
+}
+
+/// Closed with this object, unless it was released.
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  ~Descriptor() {
+    if (number_ >= 0) close(number_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  operator int() const { return number_; }
+  int release() { return std::exchange(number_, -1); }
+
+ private:
+  int number_;
+};
+
+int new_memory(const char* name) {
+  const int memory = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (memory < 0) fail_here("cannot make memory for environments");
+  return memory;
+}
+
+/// dtool_env.py as a file without a name, so that it is wherever the trainer is.
+int memory_with_program() {
+  Descriptor memory(new_memory("dtool_env.py"));
+  const std::string_view text = environments::kDtool_env;
+  if (write(memory, text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+    fail_here("cannot write dtool_env.py into memory");
+  }
+  return memory.release();
+}
+
+/// The strings, and what exec wants of them.
+struct Words {
+  std::vector<std::string> words;
+  std::vector<char*> pointers;
+
+  char** get() {
+    pointers.clear();
+    for (std::string& each : words) pointers.push_back(each.data());
+    pointers.push_back(nullptr);
+    return pointers.data();
+  }
+};
+
+Words environment_for(int doorbell, int memory) {
+  // Many processes share the cores, each with a thread, unlike the rank, whose number they inherit.
+  Words environment{{fmt::format("DTOOL_ENVIRONMENT_DOORBELL={}", doorbell),
+                     fmt::format("DTOOL_ENVIRONMENT_MEMORY={}", memory), "OMP_NUM_THREADS=1",
+                     "OPENBLAS_NUM_THREADS=1", "MKL_NUM_THREADS=1"},
+                    {}};
+  const std::size_t own = environment.words.size();
+  for (char** each = environ; *each != nullptr; ++each) {
+    const std::string_view word = *each;
+    const auto is_same_name = [&](const std::string& other) {
+      return word.starts_with(std::string_view(other).substr(0, other.find('=') + 1));
+    };
+    const auto end = environment.words.begin() + static_cast<std::ptrdiff_t>(own);
+    if (std::none_of(environment.words.begin(), end, is_same_name))
+      environment.words.emplace_back(word);
+  }
+  return environment;
+}
+
+/// Between fork and exec, where other threads may have held any lock: system calls only.
+[[noreturn]] void become_worker(char** arguments, char** environment, pid_t parent,
+                                std::array<int, 3> inherited, int output) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(1);  // it died before the line above
+  setpgid(0, 0);                      // what it starts ends with it
+  // A request to the trainer is not one to its environments, which it still needs to answer it.
+  for (const int each : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGQUIT}) signal(each, SIG_IGN);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  signal(SIGPIPE, SIG_DFL);
+  dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
+  dup2(output, STDOUT_FILENO);
+  dup2(output, STDERR_FILENO);
+  for (const int each : inherited) {
+    if (each >= 0) fcntl(each, F_SETFD, 0);
+  }
+  execvpe(arguments[0], arguments, environment);
+  const char* why = strerrordesc_np(errno);
+  for (const char* each : {"{\"error\": \"cannot start ", static_cast<const char*>(arguments[0]),
+                           ": ", why != nullptr ? why : "unknown error", "\"}\n"}) {
+    if (write(inherited[0], each, std::strlen(each)) < 0) break;
+  }
+  _exit(127);
+}
+
+}  // namespace
+
+EnvironmentWorker::EnvironmentWorker(const WorkerSettings& settings) {
+  std::array<int, 2> ends{};
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    fail_here("cannot make a socket for environments");
+  }
+  Descriptor ours(ends[0]);
+  const Descriptor theirs(ends[1]);
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) fail_here("cannot make a pipe for environments");
+  Descriptor reads(ends[0]);
+  const Descriptor writes(ends[1]);
+  fcntl(reads, F_SETFL, O_NONBLOCK);
+  Descriptor memory(new_memory("dtool environments"));
+  Words arguments{settings.command, {}};
+  const Descriptor program(arguments.words.empty() ? memory_with_program() : -1);
+  if (arguments.words.empty()) {
+    // Not by a path, which the processes of Python's multiprocessing would look for in vain.
+    arguments.words = {settings.python, "-u", "-c",
+                       fmt::format("import os; exec(compile(os.pread({}, 1 << 20, 0), "
+                                   "'dtool_env.py', 'exec'))",
+                                   program)};
+  }
+  Words environment = environment_for(theirs, memory);
+  char** const words = arguments.get();
+  char** const variables = environment.get();
+  const pid_t parent = getpid();
+  process_ = fork();
+  if (process_ < 0) fail_here("cannot start a process for environments");
+  if (process_ == 0) {
+    become_worker(words, variables, parent, {theirs, memory, program}, writes);
+  }
+  setpgid(process_, process_);
+  doorbell_ = ours.release();
+  output_ = reads.release();
+  shared_ = memory.release();
+}
+
+EnvironmentWorker::~EnvironmentWorker() {
+  hang_up();
+  const auto deadline = Clock::now() + kGrace;
+  siginfo_t ended{};
+  const auto has_ended = [&] {
+    ended.si_pid = 0;
+    return waitid(P_PID, static_cast<id_t>(process_), &ended, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+           ended.si_pid != 0;
+  };
+  while (!has_ended() && Clock::now() < deadline) {
+    pollfd waited{output_, POLLIN, 0};
+    poll(&waited, 1, 5);
+    forward_output();
+  }
+  forward_output();
+  kill(-process_, SIGKILL);  // before its number is free for others
+  kill(process_, SIGKILL);
+  while (waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  if (memory_ != nullptr) munmap(memory_, size_);
+  for (const int each : {output_, shared_}) {
+    if (each >= 0) close(each);
+  }
+}
+
+void EnvironmentWorker::hang_up() {
+  if (doorbell_ >= 0) close(std::exchange(doorbell_, -1));
+}
+
+std::byte* EnvironmentWorker::share(std::size_t size) {
+  int error = EINTR;
+  // Takes the pages now: without them, a write to this memory would end the process.
+  while (error == EINTR) error = posix_fallocate(shared_, 0, static_cast<off_t>(size));
+  void* mapped = MAP_FAILED;
+  if (error == 0) {
+    mapped = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, shared_, 0);
+    error = errno;
+  }
+  if (mapped == MAP_FAILED) {
+    throw std::system_error(error, std::generic_category(),
+                            fmt::format("no {} bytes of shared memory for environments", size));
+  }
+  memory_ = static_cast<std::byte*>(mapped);
+  size_ = size;
+  if (fcntl(shared_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+    fail_here("cannot seal the memory of environments");
+  }
+  return memory_;
+}
+
+void EnvironmentWorker::say(std::string_view bytes) {
+  while (!bytes.empty() && doorbell_ >= 0) {
+    const ssize_t sent = send(doorbell_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) return;  // it is gone, and the next `hear` says why
+    bytes.remove_prefix(static_cast<std::size_t>(sent));
+  }
+}
+
+std::string EnvironmentWorker::hear(Deadline deadline) {
+  std::array<char, 4096> piece;
+  for (;;) {
+    if (const auto end = heard_.find('\n'); end != heard_.npos) {
+      std::string line = heard_.substr(0, end);
+      heard_.erase(0, end + 1);
+      return line;
+    }
+    if (heard_.size() > kLongestWorkerLine) fail("wrote more than is an answer to its doorbell");
+    const ssize_t size = recv(doorbell_, piece.data(), piece.size(), MSG_DONTWAIT);
+    if (size > 0) {
+      heard_.append(piece.data(), static_cast<std::size_t>(size));
+    } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
+      tell_death();
+    } else {
+      wait_for_something(deadline);
+    }
+  }
+}
+
+void EnvironmentWorker::wait_for_something(Deadline deadline) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+  if (left <= 0) fail("has not answered in time");
+  std::array<pollfd, 2> waited = {pollfd{doorbell_, POLLIN, 0}, pollfd{output_, POLLIN, 0}};
+  // A signal interrupts it, and is for others to answer.
+  poll(waited.data(), waited.size(), static_cast<int>(std::min<std::int64_t>(left, 1'000'000)));
+  if (waited[1].revents != 0) forward_output();
+}
+
+void EnvironmentWorker::forward_output() {
+  std::array<char, 4096> piece;
+  while (output_ >= 0) {
+    const ssize_t size = ::read(output_, piece.data(), piece.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return;
+    if (size == 0) {
+      close(std::exchange(output_, -1));
+      return;
+    }
+    const std::string_view text(piece.data(), static_cast<std::size_t>(size));
+    std::fwrite(text.data(), 1, text.size(), stderr);
+    output_tail_ += text;
+    if (output_tail_.size() > kKeptOutput) {
+      output_tail_.erase(0, output_tail_.size() - kKeptOutput);
+    }
+  }
+}
+
+std::string EnvironmentWorker::last_words() const {
+  constexpr std::string_view kBlank = " \t\r\n";
+  const auto end = output_tail_.find_last_not_of(kBlank);
+  if (end == output_tail_.npos) return "";
+  const auto begin = output_tail_.rfind('\n', end);
+  const auto first = begin == output_tail_.npos ? 0 : begin + 1;
+  std::string words = output_tail_.substr(first, end + 1 - first);
+  std::ranges::replace_if(
+      words, [](unsigned char each) { return each < 0x20 || each == 0x7f; }, ' ');
+  return words;
+}
+
+void EnvironmentWorker::fail(const std::string& how) {
+  forward_output();
+  const std::string words = last_words();
+  throw WorkerFailed(fmt::format("{} (process {}){}{}", how, process_,
+                                 words.empty() ? "" : "; its last words: ", words));
+}
+
+/// The end of its words is seen a little before that of the process.
+void EnvironmentWorker::tell_death() {
+  const auto deadline = Clock::now() + kGrace;
+  siginfo_t ended{};
+  while (ended.si_pid == 0 && Clock::now() < deadline) {
+    if (waitid(P_PID, static_cast<id_t>(process_), &ended, WEXITED | WNOHANG | WNOWAIT) != 0) break;
+    if (ended.si_pid == 0) poll(nullptr, 0, 1);
+  }
+  if (ended.si_pid == 0) fail("closed its doorbell");
+  if (ended.si_code == CLD_EXITED) {
+    fail(fmt::format("ended with exit code {}", ended.si_status));
+  }
+  fail(fmt::format("was killed by signal {} ({})", ended.si_status, strsignal(ended.si_status)));
+}
+
+}  // namespace dtool::trainer

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// A process that steps environments for a rank: its start, its doorbell, the memory that it shares
+// with the rank, its output and its end. ProcessEnvironments has as many as it needs.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "trainer/environments/protocol.h"
+
+namespace dtool::trainer {
+
+/// A worker that is gone, silent too long, or no longer to be believed. `what()` is the end of a
+/// sentence that begins with its environment: "died: …".
+struct WorkerFailed : std::runtime_error {
+  explicit WorkerFailed(const std::string& message, std::string hint_text = "",
+                        int environment_number = -1)
+      : std::runtime_error(message), hint(std::move(hint_text)), environment(environment_number) {}
+  std::string hint;  ///< or empty
+  int environment;   ///< counted from the worker's first; -1: not known
+};
+
+/// The process inherits a socket, its doorbell, and memory without a name, and nothing else of this
+/// process but the standard streams: what it writes goes to this process's stderr. It dies with the
+/// thread that made this object, and does not see signals that are meant for the trainer.
+class EnvironmentWorker {
+ public:
+  using Deadline = std::chrono::steady_clock::time_point;
+
+  /// Starts it. Throws std::system_error if this machine has no process, socket or memory for it; a
+  /// program that cannot be started answers with an error.
+  explicit EnvironmentWorker(const WorkerSettings& settings);
+  /// Hangs up; a process that has not ended after two seconds is killed, with those that it
+  /// started.
+  ~EnvironmentWorker();
+  EnvironmentWorker(const EnvironmentWorker&) = delete;
+  EnvironmentWorker& operator=(const EnvironmentWorker&) = delete;
+
+  /// Whether it still listens is found out by `hear`.
+  void say(std::string_view bytes);
+  /// Waits for a line, which is returned without its end. Throws WorkerFailed.
+  std::string hear(Deadline deadline);
+  /// The end of its input, which makes a worker end.
+  void hang_up();
+
+  /// Gives the shared memory its size, once, and maps it: zeros. It can change its size no more.
+  /// Throws std::system_error.
+  std::byte* share(std::size_t size);
+  const std::byte* memory() const { return memory_; }
+  std::byte* memory() { return memory_; }
+
+  pid_t process() const { return process_; }
+
+ private:
+  void forward_output();
+  void wait_for_something(Deadline deadline);
+  [[noreturn]] void fail(const std::string& how);
+  [[noreturn]] void tell_death();
+  std::string last_words() const;
+
+  pid_t process_ = -1;
+  int doorbell_ = -1;
+  int output_ = -1;
+  int shared_ = -1;
+  std::byte* memory_ = nullptr;
+  std::size_t size_ = 0;
+  std::string heard_;  ///< bytes after the last whole line
+  std::string output_tail_;
+};
+
+}  // namespace dtool::trainer

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// The part of workload "ppo" that needs LibTorch: it starts this rank's workers, sees that all
+// ranks have the same environments, and gives them and a policy to the learner.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "trainer/environments/environment_settings.h"
+#include "trainer/reinforcement/actor_critic.h"
+#include "trainer/reinforcement/ddppo.h"
+#include "trainer/reinforcement/kept_samplers.h"
+#include "trainer/reinforcement/validation.h"
+#include "trainer/settings/usage_error.h"
+#include "trainer/training/training.h"
+
+namespace dtool::trainer {
+namespace {
+
+const PpoWorkloadSettings& ppo_of(const Experiment& experiment) {
+  return dynamic_cast<const PpoWorkloadSettings&>(*experiment.own);
+}
+
+ActorCritic make_policy(const PpoWorkloadSettings& settings, const EnvironmentSpec& spec,
+                        at::Device device) {
+  return {spec, {settings.embedding, settings.hidden}, device};
+}
+
+/// By default every core has a process, and the rank's own thread takes turns with them.
+int count_workers(const Run& run, const WorkerSettings& worker) {
+  if (worker.workers > 0) return worker.workers;
+  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+  return std::max(1, cores / std::max(1, run.meeting.place.local_world_size));
+}
+
+/// Throws UsageError on every rank whose environments are not rank 0's.
+void check_alike(const Run& run, const WorkerSettings& worker, const ProcessEnvironments& mine) {
+  const std::string words = describe(mine.answer());
+  const std::string first = broadcast_text(run.group, words);
+  if (words == first) return;
+  throw UsageError(
+      fmt::format("environment {}: it is {} on rank {}, but {} on rank 0", worker.name, words,
+                  run.group.rank, first),
+      "the environments of a run have to be alike: install the same packages on every machine");
+}
+
+void run_ppo(const Run& run) {
+  const PpoWorkloadSettings& settings = ppo_of(run.experiment);
+  const int workers = count_workers(run, settings.worker);
+  const bool trains = settings.learning.validation.follow.empty();
+  const SamplerRange mine =
+      shares_of(run.group.members, settings.learning)[static_cast<std::size_t>(run.group.rank)];
+  const auto start = [&](EpisodeSet set, std::uint64_t seed, std::int64_t first, int count) {
+    return std::make_unique<ProcessEnvironments>(settings.worker, set, seed, first, count, workers);
+  };
+  // The policy depends on the environments' spec, so the first ones are started before it is made;
+  // the learner gets them when it asks.
+  auto started = trains ? start(EpisodeSet::training, run.options.seed, mine.first,
+                                static_cast<int>(mine.count))
+                        : start(EpisodeSet::validation, settings.learning.validation.seed, 0, 1);
+  check_alike(run, settings.worker, *started);
+  if (run.group.rank == 0) {
+    fmt::print("environment: {}\nenvironment: {}\n", started->describe(),
+               describe(started->answer()));
+  }
+  auto policy = make_policy(settings, started->spec(), run.group.device);
+  if (!trains) started.reset();
+  const MakeEnvironments make = [&](EpisodeSet set, std::uint64_t seed, std::int64_t first,
+                                    int count) -> std::unique_ptr<Environments> {
+    if (set == EpisodeSet::training && started) return std::move(started);
+    return start(set, seed, first, count);
+  };
+  if (trains) {
+    train_ddppo(run, settings.learning, make, policy);
+  } else {
+    follow_checkpoints(run, settings.learning, make, policy);
+  }
+}
+
+}  // namespace
+
+namespace environments {
+
+extern const WorkloadRunner kRunner;
+const WorkloadRunner kRunner = {[](Experiment&, const Meeting&) {}, run_ppo};
+
+}  // namespace environments
+
+}  // namespace dtool::trainer

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+// Environments that others wrote, in processes of their own: a rank's workers, each with several of
+// them. The workload `ppo` learns in them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "trainer/environments/protocol.h"
+#include "trainer/reinforcement/environments.h"
+
+namespace dtool::trainer {
+
+struct WorkerFailed;
+
+/// An environment of this rank cannot go on. The message names it by its number among all ranks'
+/// environments, with its seed and its worker's last words. (Other ranks know nothing of it.)
+struct EnvironmentFailed : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// An episode begins with a seed that depends only on (seed, set, number of the environment, number
+/// of its episode), so that it is the same for any number of workers and ranks. A step allocates
+/// nothing unless a worker writes or fails.
+class ProcessEnvironments : public Environments {
+ public:
+  /// Starts the processes and begins the first episodes. `workers` is at least 1; more than `count`
+  /// are not started. Throws UsageError if the environments cannot be made, and std::system_error
+  /// if this machine has no processes or memory for them.
+  ProcessEnvironments(const WorkerSettings& settings, EpisodeSet set, std::uint64_t seed,
+                      std::int64_t first, int count, int workers);
+  ~ProcessEnvironments() override;
+
+  /// What all of the workers have answered.
+  const WorkerAnswer& answer() const { return answer_; }
+  /// "CartPole-v1 of gymnasium 1.2.0, 8 in each of 2 processes".
+  std::string describe() const;
+
+  const EnvironmentSpec& spec() const override { return answer_.spec; }
+  int count() const override;
+  bool steps_meanwhile() const override { return true; }
+  void observe(std::span<std::uint8_t> observations) const override;
+  void begin(int begin, int end, const StepArrays& arrays) override;
+  /// A worker that fails is started anew if the settings say so, at most three times in all; then
+  /// the step counts as the last of its environments' episodes, a truncated one. Throws
+  /// EnvironmentFailed.
+  void wait() override;
+  EpisodeSums take_sums() override;
+  void count_only(std::int64_t each) override;
+  bool counted_all() const override;
+  /// The numbers of the episodes.
+  std::vector<std::uint8_t> state() const override;
+  /// Each begins the episode after its saved one.
+  GoesOn restore(const std::vector<std::uint8_t>& state) override;
+
+ private:
+  struct Slot;
+  struct Worker;
+
+  void start(Worker& worker);
+  void greet(Worker& worker);
+  void ring(Worker& worker, int begin, int end);
+  void hear(Worker& worker);
+  template <class Take>
+  void finish(const Take& take);
+  void take_first_observations(Worker& worker);
+  void take_results(Worker& worker);
+  void copy_observations(const Worker& worker, int begin, int end,
+                         const std::vector<std::int64_t>& parts, std::uint8_t* rows) const;
+  void check_observations(const Worker& worker, int begin, int end, const std::uint8_t* rows) const;
+  void check_results(const Worker& worker, int begin, int end) const;
+  void count_episode(const Worker& worker, int number);
+  void note_new_episode(const Worker& worker, int number);
+  void give_seed(const Worker& worker, int number) const;
+  void restart(Worker& worker, const std::string& why);
+  std::uint32_t episode_seed(int number, std::int64_t episode) const;
+  std::string tell(const Worker& worker, const WorkerFailed& failure) const;
+
+  WorkerSettings settings_;
+  EpisodeSet set_;
+  std::uint64_t seed_;
+  std::int64_t first_;
+  std::vector<Slot> slots_;
+  std::vector<Worker> workers_;
+  WorkerAnswer answer_;
+  std::vector<std::uint8_t> current_;  ///< [count][observation_bytes]
+  StepArrays arrays_;                  ///< of the step that has begun
+  int restarts_ = 0;
+};
+
+}  // namespace dtool::trainer
