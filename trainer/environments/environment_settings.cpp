@@ -110,26 +110,24 @@ std::unique_ptr<WorkloadSettings> read(TomlReader& reader, Experiment& experimen
   reader.refuse_if_given("environment.threads",
                          "is not for workload = \"ppo\", which has environment.workers");
   settings->learning = read_dd_ppo(reader, "ppo", experiment.optimizer);
-  refuse_all(reader,
-             {"model.layers", "model.sync_batch_norm", "model.loss", "model.output_activation",
-              "model.file", "model.input_shape", "model.target"},
-             "is not for workload = \"ppo\"");
   settings->worker = read_worker(reader);
-  settings->embedding = reader.integer("model.embedding", 64, {1, 1 << 16});
-  settings->hidden = reader.integer("model.hidden", 128, {1, 1 << 16});
+  settings->policy = read_policy(reader);
   return settings;
 }
 
 }  // namespace
 
-/// The size of an observation is known only once a worker has started: a small one's is assumed.
+/// An observation's size is known only once a worker has started: that of a small vector is
+/// assumed.
 std::int64_t PpoWorkloadSettings::multiply_adds_per_batch(const RankCount& ranks) const {
-  constexpr std::int64_t kObserved = 64;
-  const std::int64_t of_one = kObserved * embedding + 3 * hidden * (embedding + hidden);
+  EnvironmentSpec assumed;
+  assumed.observations = {{"numbers", {64}, ObservedKind::numbers, 0}};
+  assumed.actions.choices = {8};
   const std::int64_t mine = count_samplers(learning, 0, ranks.on_a_machine());
   const std::int64_t at_once =
       (mine + learning.ppo.num_mini_batch - 1) / learning.ppo.num_mini_batch;
-  return of_one * at_once * plan_pipeline(learning, nodes_of(learning, ranks)).longest_rollout();
+  return multiply_adds(policy, assumed) * at_once *
+         plan_pipeline(learning, nodes_of(learning, ranks)).longest_rollout();
 }
 
 namespace environments {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "trainer/environments/process_environments.h"
+#include "trainer/reinforcement/policy_settings.h"
 #include "trainer/reinforcement/ppo_settings.h"
 #include "trainer/settings/experiment.h"
 
@@ -12,8 +13,7 @@ struct PpoWorkloadSettings : ReinforcementSettings {
   std::int64_t multiply_adds_per_batch(const RankCount& ranks) const override;
 
   WorkerSettings worker;
-  std::int64_t embedding{};  ///< values of an encoded observation
-  std::int64_t hidden{};     ///< values of the memory
+  PolicySettings policy;
 };
 
 }  // namespace dtool::trainer

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "trainer/environments/environment_settings.h"
-#include "trainer/reinforcement/actor_critic.h"
 #include "trainer/reinforcement/ddppo.h"
+#include "trainer/reinforcement/encoded_policy.h"
 #include "trainer/reinforcement/kept_samplers.h"
 #include "trainer/reinforcement/validation.h"
 #include "trainer/settings/usage_error.h"
@@ -22,11 +22,6 @@ namespace {
 
 const PpoWorkloadSettings& ppo_of(const Experiment& experiment) {
   return dynamic_cast<const PpoWorkloadSettings&>(*experiment.own);
-}
-
-ActorCritic make_policy(const PpoWorkloadSettings& settings, const EnvironmentSpec& spec,
-                        at::Device device) {
-  return {spec, {settings.embedding, settings.hidden}, device};
 }
 
 /// By default every core has a process, and the rank's own thread takes turns with them.
@@ -66,7 +61,7 @@ void run_ppo(const Run& run) {
     fmt::print("environment: {}\nenvironment: {}\n", started->describe(),
                describe(started->answer()));
   }
-  auto policy = make_policy(settings, started->spec(), run.group.device);
+  EncodedPolicy policy(started->spec(), settings.policy, run.group.device);
   if (!trains) started.reset();
   const MakeEnvironments make = [&](EpisodeSet set, std::uint64_t seed, std::int64_t first,
                                     int count) -> std::unique_ptr<Environments> {
