@@ -43,6 +43,16 @@ for signal in USR1 TERM KILL; do
   same_end $signal
 done
 
+# So does an agent that sees pictures, in houses with noise.
+sed 's/step_limit = 40/step_limit = 40, observation = "rgbd", action_noise = 0.2, of_a_class = 2/; s/steps = 49152/steps = 4096/
+    s/small_batch_steps = 24000, transition_steps_per_node = 2000/small_batch_steps = 2000, transition_steps_per_node = 200/; s/every_steps = 8192/every_steps = 2048/' e.toml > pictures.toml
+looking=("$trainer" pictures.toml --nproc_per_node 2 --seed 3)
+"${looking[@]}" --output_dir looked > looked.log 2>&1 || fail "with pictures: exit code $?"
+"${looking[@]}" --output_dir resumed --checkpoint looked/checkpoints/step_000002048.safetensors > resumed.log 2>&1 ||
+  fail "with pictures, from a checkpoint: exit code $?"
+cmp looked/checkpoints/step_000004096.safetensors resumed/checkpoints/step_000004096.safetensors ||
+  fail "with pictures, the resumed run ended otherwise"
+
 on() {  # RANKS SEED NAME
   "$trainer" e.toml --nproc_per_node "$1" --seed "$2" --output_dir "$3" --checkpoint whole/checkpoints/step_000040960.safetensors \
     > "$3.log" 2>&1 || fail "$3: exit code $?"

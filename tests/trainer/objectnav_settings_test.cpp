@@ -234,7 +234,27 @@ TEST(ObjectNavSettings, WhatOtherWorkloadsHaveIsRefusedWithTheReason) {
   }
 }
 
+TEST(ObjectNavSettings, OnlyPicturesHaveAnEncoder) {
+  EXPECT_EQ(objectnav_of(parse("")).environment.senses, Senses::cells);
+  EXPECT_EQ(objectnav_of(parse("")).policy.memory, PolicyMemory::gru);
+  EXPECT_EQ(objectnav_of(parse("model.memory = 'none'\n")).policy.memory, PolicyMemory::none);
+  const Experiment pictures = parse("environment.observation = 'rgbd'\n");
+  EXPECT_EQ(objectnav_of(pictures).environment.senses, Senses::rgbd);
+  EXPECT_EQ(objectnav_of(pictures).policy.encoder, "nature_half");
+  EXPECT_EQ(objectnav_of(pictures).policy.memory, PolicyMemory::gru);
+  EXPECT_GT(pictures.own->multiply_adds_per_batch({1, 1}),
+            10 * parse("").own->multiply_adds_per_batch({1, 1}));
+  EXPECT_EQ(mistake_in("model.encoder = 'impala'\n"),
+            ":2: model.encoder is for environment.observation = \"rgbd\"");
+  EXPECT_EQ(mistake_in("environment.observation = 'rgb'\n"),
+            ":2: environment.observation is one of cells, rgbd, not 'rgb'");
+}
+
 TEST(ObjectNavSettings, MistakesNameTheKeyAndItsLine) {
+  EXPECT_EQ(mistake_in("environment.action_noise = 1.5\n"),
+            ":2: environment.action_noise must be from 0 to 1, not 1.5");
+  EXPECT_EQ(mistake_in("environment.of_a_class = 5\n"),
+            ":2: environment.of_a_class must be from 1 to 4, not 5");
   EXPECT_EQ(mistake_in("environment.samplers = 0\n"),
             ":2: environment.samplers must be from 1 to 1000000, not 0");
   EXPECT_EQ(mistake_in("environment.sampler = 8\n"), ":2: unknown key 'environment.sampler'");

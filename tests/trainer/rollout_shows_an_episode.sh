@@ -62,3 +62,11 @@ told=$(metric out validation validation_success | tail -n 1)
 awk -v told="$told" -v successes=$successes 'BEGIN { exit !(told * 8 == successes) }' ||
   fail "validation tells of $told success, and $successes of its 8 episodes succeed"
 awk -v told="$told" '/^success/ { exit !($2 - told < 0.001 && told - $2 < 0.001) }' many.log || fail "validation tells of $told success, and --episodes of $(cat many.log)"
+
+# The same with an agent that sees pictures.
+sed 's/least_side = 9/observation = "rgbd", least_side = 9/; s/steps = 8192/steps = 1024/; s/every_steps = 4096/every_steps = 1024/' e.toml > pictures.toml
+"$trainer" pictures.toml --output_dir looked > looked.log 2>&1 || fail "training with pictures: exit code $?"
+"$trainer" rollout pictures.toml --output_dir looked --checkpoint latest --episodes 8 > many.log || fail "an agent with pictures: exit code $?"
+told=$(metric looked validation validation_success | tail -n 1)
+awk -v told="$told" '/^success/ { exit !($2 - told < 0.001 && told - $2 < 0.001) }' many.log || fail "validation tells of $told success, and --episodes of $(cat many.log)"
+"$trainer" rollout pictures.toml --output_dir looked --checkpoint latest --output looked.html | grep -q '^looked.html: ' || fail "no page"

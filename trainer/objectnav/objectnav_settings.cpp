@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "trainer/objectnav/house.h"
+#include "trainer/objectnav/samplers.h"
 #include "trainer/objectnav/show_rollout.h"
 #include "trainer/settings/toml_reader.h"
 #include "trainer/settings/usage_error.h"
@@ -74,19 +74,37 @@ void read_episode(TomlReader& reader, EnvironmentSettings& environment) {
       reader.number("environment.shaping_weight", standard.shaping_weight, kWeight);
 }
 
+/// Pictures go through `model.encoder` as well.
+PolicySettings read_network(TomlReader& reader, Senses senses) {
+  PolicySettings policy;
+  policy.encoder = "nature_half";
+  policy.memory = PolicyMemory::gru;
+  if (senses == Senses::rgbd) return read_policy(reader, policy);
+  refuse_all(reader, {"model.encoder", "model.encoder_layers"},
+             "is for environment.observation = \"rgbd\"");
+  policy.embedding = reader.integer("model.embedding", policy.embedding, {1, 1 << 16});
+  policy.memory = choose<PolicyMemory>(
+      reader, "model.memory",
+      {{"gru", PolicyMemory::gru}, {"lstm", PolicyMemory::lstm}, {"none", PolicyMemory::none}});
+  policy.hidden = reader.integer("model.hidden", policy.hidden, {1, 1 << 16});
+  return policy;
+}
+
 std::unique_ptr<WorkloadSettings> read(TomlReader& reader, Experiment& experiment) {
   auto settings = std::make_unique<ObjectNavSettings>();
   ObjectNavSettings& objectnav = *settings;
   objectnav.learning = read_dd_ppo(reader, "objectnav", experiment.optimizer);
-  refuse_all(reader,
-             {"model.layers", "model.sync_batch_norm", "model.loss", "model.output_activation",
-              "model.file", "model.input_shape", "model.target"},
-             "is not for workload = \"objectnav\", whose network has model.embedding and "
-             "model.hidden");
+  refuse_all(
+      reader,
+      {"model.layers", "model.activation", "model.normalise_observations", "model.sync_batch_norm",
+       "model.loss", "model.output_activation", "model.file", "model.input_shape", "model.target"},
+      "is not for workload = \"objectnav\", whose network has model.embedding and "
+      "model.hidden");
+  objectnav.environment.senses = choose<Senses>(reader, "environment.observation",
+                                                {{"cells", Senses::cells}, {"rgbd", Senses::rgbd}});
   read_house(reader, objectnav.environment);
   read_episode(reader, objectnav.environment);
-  objectnav.embedding = reader.integer("model.embedding", 64, {1, 1 << 16});
-  objectnav.hidden = reader.integer("model.hidden", 128, {1, 1 << 16});
+  objectnav.policy = read_network(reader, objectnav.environment.senses);
   return settings;
 }
 
@@ -109,15 +127,10 @@ std::uint64_t rollout_seed(const RolloutOptions& options, const ObjectNavSetting
 }
 
 std::int64_t ObjectNavSettings::multiply_adds_per_batch(const RankCount& ranks) const {
-  // The view is a sum of rows, one a cell; a GRU has three gates, each from the observation and
-  // from the memory; then come the actions' scores and the value.
-  const std::int64_t sum_of_rows = kObservationBytes * embedding;
-  const std::int64_t gates = 3 * hidden * (embedding + hidden);
-  const std::int64_t heads = hidden * (kActions + 1);
   const std::int64_t mine = count_samplers(learning, 0, ranks.on_a_machine());
   const std::int64_t at_once =
       (mine + learning.ppo.num_mini_batch - 1) / learning.ppo.num_mini_batch;
-  return (sum_of_rows + gates + heads) * at_once *
+  return multiply_adds(policy, objectnav_spec(environment.senses)) * at_once *
          plan_pipeline(learning, nodes_of(learning, ranks)).longest_rollout();
 }
 

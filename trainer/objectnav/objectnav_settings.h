@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "trainer/reinforcement/policy_settings.h"
 #include "trainer/reinforcement/ppo_settings.h"
 #include "trainer/settings/command_line.h"
 #include "trainer/settings/experiment.h"
@@ -61,8 +62,7 @@ struct ObjectNavSettings : ReinforcementSettings {
   void show_episode(const RolloutOptions& options) const override;
 
   EnvironmentSettings environment;
-  std::int64_t embedding{};  ///< values of an encoded observation
-  std::int64_t hidden{};     ///< values of the memory
+  PolicySettings policy;
 };
 
 /// The settings of an experiment with this workload.
