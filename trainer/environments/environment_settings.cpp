@@ -105,11 +105,14 @@ WorkerSettings read_worker(TomlReader& reader) {
   return worker;
 }
 
+/// Environments in processes take memory and a while to start, so few play the episodes.
+constexpr ValidationStandards kValidation = {.episodes = 100, .environments = 8};
+
 std::unique_ptr<WorkloadSettings> read(TomlReader& reader, Experiment& experiment) {
   auto settings = std::make_unique<PpoWorkloadSettings>();
   reader.refuse_if_given("environment.threads",
                          "is not for workload = \"ppo\", which has environment.workers");
-  settings->learning = read_dd_ppo(reader, "ppo", experiment.optimizer);
+  settings->learning = read_dd_ppo(reader, "ppo", experiment.optimizer, kValidation);
   settings->worker = read_worker(reader);
   settings->policy = read_policy(reader);
   return settings;

@@ -130,6 +130,7 @@ Advance DdPpo::advance(const std::function<int()>& asked, ProgressLog* log) {
   learning_rate_ = learning_rate();
   const Learned learned =
       learner_->learn(rollout_, progress.rollouts, update(), learning_rate_, asked());
+  policy_.update_statistics(rollout_.observations.narrow(0, 0, rollout_.steps), group_);
   untold_ += learned.sums;
   if (const std::string why = std::exchange(not_recorded_, {}); log != nullptr && !why.empty()) {
     log->note("without a CUDA graph: " + why);
