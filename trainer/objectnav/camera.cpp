@@ -47,8 +47,8 @@ struct Entry {
   std::int8_t forward;
   std::int8_t right;
   std::uint16_t depth;
-  std::uint8_t along;  ///< where on the cell's side, in units
-  bool is_side;        ///< through a side that runs in the direction of the look
+  std::uint8_t along;  ///< the place on the cell's side, in units
+  bool is_side;        ///< whether that side runs in the direction of the look
   std::uint8_t floor;  ///< rows from here on show the floor nearer than `depth`
   std::uint8_t low;    ///< rows from here on are below the top of low furniture
   std::uint8_t tall;

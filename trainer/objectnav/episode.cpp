@@ -206,7 +206,7 @@ Move scripted_move(const EnvironmentSettings& settings, ScriptGoals walks_to,
       (has_turned || !target || std::abs(target->right) <= target->forward)) {
     return Move::move_ahead;
   }
-  if (has_turned) return static_cast<Move>(previous);  // on, until the way is open
+  if (has_turned) return static_cast<Move>(previous);  // the turn goes on until the way is open
   int side = target ? target->right : 0;
   if (side == 0 && !turns_by_chance && walks_to == ScriptGoals::goal_and_doors) {
     side = open_to_the_right(observation);

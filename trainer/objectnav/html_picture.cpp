@@ -29,7 +29,7 @@ std::string png_chunk(const std::string& name, const std::string& data) {
 }
 
 std::string base64(const std::string& bytes) {
-  std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');  // with the 0 that it writes at the end
+  std::string text((bytes.size() + 2) / 3 * 4 + 1, '\0');  // a 0 is written at the end
   EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
                   reinterpret_cast<const unsigned char*>(bytes.data()),
                   static_cast<int>(bytes.size()));

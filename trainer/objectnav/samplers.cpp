@@ -167,7 +167,7 @@ void Samplers::step(int begin, int end, const StepArrays& arrays) {
     rewards[i] = outcome.reward;
     endings[i] = !outcome.has_ended   ? Ending::none
                  : move == Move::done ? Ending::terminated
-                                      : Ending::truncated;  // by the step limit
+                                      : Ending::truncated;  // the step limit
     if (endings[i] == Ending::truncated) {
       dtool::trainer::observe(settings_.senses, scene.house, scene.episode,
                               &last_observations[i * bytes]);

@@ -65,7 +65,7 @@ double gaussian(Random& random) {
 
 Drawn draw_around(double mean, double log_deviation, double noise) {
   const auto value = static_cast<float>(mean + std::exp(log_deviation) * noise);
-  const double off = (value - mean) * std::exp(-log_deviation);  // as rounded
+  const double off = (value - mean) * std::exp(-log_deviation);  // the rounded value's
   return {value, static_cast<float>(-0.5 * off * off - log_deviation - kLogRoot)};
 }
 

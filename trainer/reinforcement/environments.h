@@ -26,7 +26,7 @@ struct Observed {
   std::string name;
   std::vector<std::int64_t> shape;
   ObservedKind kind = ObservedKind::codes;
-  std::int64_t codes = 0;  ///< of kind codes: from 1 to 256
+  std::int64_t codes = 0;  ///< 1 to 256 if the kind is codes
 
   std::int64_t values() const;
   std::int64_t bytes() const;
@@ -38,8 +38,8 @@ struct Observed {
 /// high].
 struct ActionSpec {
   std::vector<std::int64_t> choices;  ///< empty: a box
-  std::vector<float> low;             ///< of a box; may be infinite
-  std::vector<float> high;            ///< of a box
+  std::vector<float> low;             ///< a box's; may be infinite
+  std::vector<float> high;            ///< a box's
 
   bool is_box() const { return choices.empty(); }
   std::int64_t values() const;
@@ -65,7 +65,7 @@ struct EpisodeSums {
   double episodes = 0;
   double steps = 0;
   double reward = 0;
-  std::vector<double> scores;  ///< in the order of the spec's; empty: all 0
+  std::vector<double> scores;  ///< the order is the spec's; empty: all 0
 
   EpisodeSums& operator+=(const EpisodeSums& other);
 };

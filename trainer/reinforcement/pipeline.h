@@ -67,7 +67,7 @@ struct PipelineStage {
 };
 
 struct Pipeline {
-  std::vector<PipelineStage> stages;  ///< at least one
+  std::vector<PipelineStage> stages;  ///< one or more
   double learning_rate_factor = 1;    ///< the last stage's, apart from the fall towards 0
   /// The learning rate's factor; `learning_rate_factor` takes the experience steps so far.
   ScheduleSettings schedule;

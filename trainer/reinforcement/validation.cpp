@@ -81,7 +81,7 @@ Scores Validator::validate() {
       const auto count = static_cast<int>(std::min(kAtOnce, end - next));
       auto samplers = make_(EpisodeSet::validation, settings_.seed, next, count);
       at_first_ = samplers->state();
-      if (!at_first_.empty()) samplers->restore(at_first_);  // as a later validation will
+      if (!at_first_.empty()) samplers->restore(at_first_);  // so does a later validation
       mine += play(*samplers, next);
       if (!at_first_.empty() && count == end - first) kept_ = std::move(samplers);
     }
