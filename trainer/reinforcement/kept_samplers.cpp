@@ -17,6 +17,8 @@ namespace {
 at::Tensor gather_rows(const Group& group, const std::vector<SamplerRange>& shares,
                        const at::Tensor& mine) {
   if (group.size == 1) return mine.cpu();
+  // Gloo divides by the size of what is sent.
+  if (mine.size(1) == 0) return at::zeros({count_all(shares), 0});
   std::int64_t most = 0;
   for (const SamplerRange& each : shares) most = std::max(most, each.count);
   at::Tensor sent = at::zeros({most, mine.size(1)}, mine.options());
