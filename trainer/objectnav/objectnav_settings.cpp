@@ -74,12 +74,28 @@ void read_episode(TomlReader& reader, EnvironmentSettings& environment) {
       reader.number("environment.shaping_weight", standard.shaping_weight, kWeight);
 }
 
+/// A picture must fit the layers that it goes through.
+void check_encoder(const TomlReader& reader, const PolicySettings& policy) {
+  try {
+    layers_of_picture(policy, objectnav_spec(Senses::rgbd).observations[0]);
+  } catch (const UsageError& mistake) {
+    const char* const key =
+        reader.has("model.encoder_layers") ? "model.encoder_layers" : "model.encoder";
+    throw UsageError(fmt::format("{}: {}: {}", reader.where(key), key, mistake.what()),
+                     mistake.hint);
+  }
+}
+
 /// Pictures go through `model.encoder` as well.
 PolicySettings read_network(TomlReader& reader, Senses senses) {
   PolicySettings policy;
   policy.encoder = "nature_half";
   policy.memory = PolicyMemory::gru;
-  if (senses == Senses::rgbd) return read_policy(reader, policy);
+  if (senses == Senses::rgbd) {
+    policy = read_policy(reader, policy);
+    check_encoder(reader, policy);
+    return policy;
+  }
   refuse_all(reader, {"model.encoder", "model.encoder_layers"},
              "is for environment.observation = \"rgbd\"");
   policy.embedding = reader.integer("model.embedding", policy.embedding, {1, 1 << 16});
