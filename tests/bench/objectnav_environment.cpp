@@ -53,17 +53,20 @@ void print_steps(const char* name, int steps, int samplers, int actions) {
   Samplers environments({}, EpisodeSet::training, 1, 0, samplers);
   const auto count = static_cast<std::size_t>(samplers);
   Random random(7);
-  std::vector<std::uint8_t> drawn(count * 1009);
+  std::vector<float> drawn(count * 1009);
   for (auto& each : drawn)
-    each = static_cast<std::uint8_t>(random.below(static_cast<std::uint64_t>(actions)));
+    each = static_cast<float>(random.below(static_cast<std::uint64_t>(actions)));
   std::vector<float> rewards(count);
-  std::vector<std::uint8_t> ended(count);
+  std::vector<Ending> endings(count);
   std::vector<std::uint8_t> observations(count * kObservationBytes);
+  std::vector<std::uint8_t> last_observations(observations.size());
   const int rounds = steps / samplers;
   const double seconds = best_seconds([&] {
     for (int i = 0; i < rounds; ++i) {
       const auto* const row = &drawn[count * static_cast<std::size_t>(i % 1009)];
-      environments.step(0, samplers, {{row, count}, rewards, ended, observations});
+      environments.begin(0, samplers,
+                         {{row, count}, rewards, endings, observations, last_observations});
+      environments.wait();
     }
   });
   const EpisodeSums sums = environments.take_sums();

@@ -25,7 +25,7 @@ std::vector<EnvironmentSettings> several_settings() {
   smallest.least_side = smallest.most_side = kLeastSide;
   EnvironmentSettings largest;
   largest.least_side = largest.most_side = kMostSide;
-  largest.least_rooms = kMostRooms;
+  largest.least_rooms = largest.most_rooms = kMostRooms;
   return {{}, crowded, smallest, largest};
 }
 
@@ -34,7 +34,9 @@ template <class Check>
 void for_many_houses(const Check& check) {
   House house;
   for (const EnvironmentSettings& settings : several_settings()) {
-    for (std::uint64_t number = 0; number < kHouses; ++number) {
+    // The largest take the longest.
+    const std::uint64_t houses = settings.most_side == kMostSide ? kHouses / 16 : kHouses;
+    for (std::uint64_t number = 0; number < houses; ++number) {
       SCOPED_TRACE("house " + std::to_string(number));
       make_house(settings, number, house);
       check(settings, house);
@@ -93,7 +95,7 @@ TEST(ObjectNavHouse, ItIsAsLargeAndHasAsManyRoomsAsItsSettingsSay) {
       ASSERT_GE(room.height, 3);
     }
   });
-  EXPECT_EQ(counts, (std::set<std::size_t>{2, 3, 4, 5}));
+  EXPECT_EQ(counts, (std::set<std::size_t>{2, 3, 4, 5, 16}));
 }
 
 TEST(ObjectNavHouse, WallsSurroundItAndDoorsLeadFromRoomToRoom) {
@@ -135,7 +137,7 @@ TEST(ObjectNavHouse, EveryObjectHasACellOfItsOwnAndCanBeFound) {
       }
     }
   });
-  EXPECT_GT(objects, 4 * kHouses * 7) << "few are left out for lack of a place";
+  EXPECT_GT(objects, 3 * kHouses * 7) << "few are left out for lack of a place";
 }
 
 TEST(ObjectNavHouse, MayHaveSeveralObjectsOfAClass) {

@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "trainer/data/sampler.h"
@@ -178,6 +180,29 @@ void expect_the_same_after_restoring(const EnvironmentSettings& settings) {
 TEST(ObjectNavSamplers, RestoredTheyGoOnBitForBit) {
   expect_the_same_after_restoring({});
   expect_the_same_after_restoring(seen_and_noisy());
+}
+
+// A checkpoint of a time when rows of the grid had 48 cells holds them so.
+TEST(ObjectNavSamplers, AStateHasCellsOfRowsOf48UnlessHousesAreLarger) {
+  const auto first_cell = [](const EnvironmentSettings& settings) {
+    const auto state = Samplers(settings, EpisodeSet::training, 3, 5, 1).state();
+    std::int64_t cell = 0;
+    std::memcpy(&cell, &state[8], sizeof cell);
+    Scene scene;
+    scene.seed = 3;
+    scene.sampler = 5;
+    begin_episode(settings, scene, 0);
+    const int x = x_of(scene.episode.cell) + 8, y = y_of(scene.episode.cell) + 8;
+    return std::pair(cell, std::pair(x, y));
+  };
+  EnvironmentSettings settings;
+  const auto [small, at] = first_cell(settings);
+  EXPECT_EQ(small, 48 * at.second + at.first);
+  settings.least_side = settings.most_side = 64;
+  settings.most_rooms = 16;
+  const auto [large, there] = first_cell(settings);
+  EXPECT_EQ(large, 80 * there.second + there.first);
+  expect_the_same_after_restoring(settings);
 }
 
 TEST(ObjectNavSamplers, WithACameraAnObservationIsItsPictureAndThreeBytes) {

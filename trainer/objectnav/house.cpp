@@ -134,14 +134,15 @@ void sort_rooms(House& house) {
   std::sort(rooms, rooms + static_cast<std::ptrdiff_t>(house.room_count), is_larger);
 }
 
-/// The largest room is the living room; a fifth room is a second bedroom.
+/// The largest room is the living room; a fifth room is a second bedroom, and so on.
 void choose_kinds(House& house, Random& random) {
-  std::array<RoomKind, kMostRooms> kinds = {RoomKind::living_room, RoomKind::kitchen,
-                                            RoomKind::bedroom, RoomKind::bathroom,
-                                            RoomKind::bedroom};
+  std::array<RoomKind, 5> kinds = {RoomKind::living_room, RoomKind::kitchen, RoomKind::bedroom,
+                                   RoomKind::bathroom, RoomKind::bedroom};
   for (std::size_t i = 3; i > 1; --i) std::swap(kinds[i], kinds[1 + random.below(i)]);
   sort_rooms(house);
-  for (std::size_t i = 0; i < house.room_count; ++i) house.room_list[i].kind = kinds[i];
+  for (std::size_t i = 0; i < house.room_count; ++i) {
+    house.room_list[i].kind = kinds[i % kinds.size()];
+  }
 }
 
 void lay_floors(House& house) {

@@ -18,8 +18,8 @@ inline constexpr double kCellMetres = 0.5;
 
 /// The limits of the settings below.
 inline constexpr int kLeastSide = 9;
-inline constexpr int kMostSide = 32;
-inline constexpr int kMostRooms = 5;
+inline constexpr int kMostSide = 64;
+inline constexpr int kMostRooms = 16;
 inline constexpr int kMostOfAClass = 4;
 inline constexpr double kMostFurniture = 0.3;
 inline constexpr int kMostSteps = 10'000;

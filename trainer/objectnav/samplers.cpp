@@ -40,6 +40,12 @@ struct Saved {
 };
 static_assert(sizeof(Saved) == 15 * 8);
 
+/// Cells in checkpoints count along rows of 48, as when no house had more than 32 cells a side,
+/// where all of the settings' houses are so small.
+std::int64_t saved_stride(const EnvironmentSettings& settings) {
+  return settings.most_side <= 32 ? 48 : kStride;
+}
+
 constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
 }  // namespace
@@ -64,9 +70,11 @@ struct alignas(64) Samplers::Sampler {  // no line of the cache is two threads'
 
 namespace {
 
-Saved saved(const Scene& scene, const Sums& sums) {
+Saved saved(const EnvironmentSettings& settings, const Scene& scene, const Sums& sums) {
   const Episode& episode = scene.episode;
-  return {scene.number, episode.cell,  episode.heading, episode.head,     episode.previous,
+  const std::int64_t row = y_of(episode.cell) + kViewDepth;
+  const std::int64_t cell = row * saved_stride(settings) + x_of(episode.cell) + kViewDepth;
+  return {scene.number, cell,          episode.heading, episode.head,     episode.previous,
           episode.goal, episode.steps, episode.moves,   episode.shortest, episode.reward,
           sums};
 }
@@ -75,9 +83,12 @@ Saved saved(const Scene& scene, const Sums& sums) {
 void restore_scene(const EnvironmentSettings& settings, const Saved& from, Scene& scene) {
   begin_episode(settings, scene, from.number);
   Episode& episode = scene.episode;
-  const bool is_cell =
-      from.cell >= 0 && from.cell < kGridCells && scene.house.is_free(static_cast<Cell>(from.cell));
-  if (!is_cell || from.goal != episode.goal || from.shortest != episode.shortest) {
+  const std::int64_t stride = saved_stride(settings);
+  const bool is_within_grid = from.cell >= 0 && from.cell < stride * stride;
+  const auto cell =
+      static_cast<Cell>(is_within_grid ? from.cell / stride * kStride + from.cell % stride : 0);
+  if (!scene.house.is_free(cell) || from.goal != episode.goal ||
+      from.shortest != episode.shortest) {
     throw std::runtime_error(
         "the environments' state is of other houses: of another seed or other settings");
   }
@@ -91,7 +102,7 @@ void restore_scene(const EnvironmentSettings& settings, const Saved& from, Scene
       !is_within(from.moves, kMostSteps)) {
     throw std::runtime_error("the environments' state has numbers that no episode has");
   }
-  episode.cell = static_cast<Cell>(from.cell);
+  episode.cell = cell;
   episode.heading = turned(static_cast<Heading>(from.heading), 0);
   episode.head = static_cast<std::uint8_t>(from.head);
   episode.previous = static_cast<std::uint8_t>(from.previous);
@@ -203,7 +214,7 @@ bool Samplers::counted_all() const {
 std::vector<std::uint8_t> Samplers::state() const {
   std::vector<std::uint8_t> state(samplers_.size() * sizeof(Saved));
   for (std::size_t i = 0; i < samplers_.size(); ++i) {
-    const Saved one = saved(samplers_[i].scene, samplers_[i].sums);
+    const Saved one = saved(settings_, samplers_[i].scene, samplers_[i].sums);
     std::memcpy(&state[i * sizeof one], &one, sizeof one);
   }
   return state;
