@@ -59,12 +59,12 @@ struct Entry {
 constexpr std::size_t kEntries = 2 * kMostSide;
 using Ray = std::array<Entry, kEntries>;
 
-constexpr Entry entry(int forward, int right, int depth, int along, bool is_side) {
+constexpr Entry entry(int forward, int right, int depth, int along) {
   return {static_cast<std::int8_t>(forward),
           static_cast<std::int8_t>(right),
           static_cast<std::uint16_t>(depth),
           static_cast<std::uint8_t>(along),
-          is_side,
+          false,
           row_below(0, depth),
           row_below(kLowTop, depth),
           row_below(kTallTop, depth),
@@ -84,12 +84,13 @@ constexpr auto kRays = [] {
         const int depth = (2 * forward + 1) * kUnits / 2;
         ++forward;
         next = entry(forward, slope(column) < 0 ? -right : right, depth,
-                     (aside + kUnits * (kMostSide + 1) * 2 + kUnits / 2) % kUnits, false);
+                     (aside + kUnits * (kMostSide + 1) * 2 + kUnits / 2) % kUnits);
       } else {
         const int depth = (2 * right + 1) * kUnits * kUnits / (2 * steep);
         ++right;
         next = entry(forward, slope(column) < 0 ? -right : right, depth,
-                     (depth + kUnits / 2) % kUnits, true);
+                     (depth + kUnits / 2) % kUnits);
+        next.is_side = true;
       }
     }
   }
@@ -103,13 +104,17 @@ constexpr Rgbd colour(int red, int green, int blue) {
   return static_cast<Rgbd>(red | green << 8 | blue << 16);
 }
 
-/// Farther things are darker, and so are sides.
-constexpr Rgbd lit(Rgbd what, int depth, bool is_side = false) {
-  const auto light =
-      static_cast<Rgbd>((kUnits - std::min(depth / 24, 150)) * (is_side ? 13 : 16) / 16);
+/// With `sixteenths` of the light that is left at this depth: farther things are darker.
+constexpr Rgbd lit(Rgbd what, int depth, int sixteenths = 16) {
+  const auto light = static_cast<Rgbd>((kUnits - std::min(depth / 24, 150)) * sixteenths / 16);
   const Rgbd far = static_cast<Rgbd>(std::min(depth / 16, 255));
   return ((what & 0xff00ff) * light >> 8 & 0xff00ff) | ((what & 0xff00) * light >> 8 & 0xff00) |
          far << 24;
+}
+
+/// What the ray meets where it enters a cell; sides are darker.
+constexpr Rgbd lit(Rgbd what, const Entry& at) {
+  return lit(what, at.depth, at.is_side ? 13 : 16);
 }
 
 /// The first of these is for doors, the others for kinds of rooms.
@@ -251,9 +256,9 @@ constexpr int height_at(int row, int depth) {
 
 /// Bricks where they are near; a skirting and a rail anywhere.
 void draw_wall(Column& column, const Entry& at, std::size_t ground) {
-  const Rgbd face = lit(kWallPaints[ground], at.depth, at.is_side);
-  const Rgbd line = lit(darker(kWallPaints[ground]), at.depth, at.is_side);
-  const Rgbd skirting = lit(darker(darker(kWallPaints[ground])), at.depth, at.is_side);
+  const Rgbd face = lit(kWallPaints[ground], at);
+  const Rgbd line = lit(darker(kWallPaints[ground]), at);
+  const Rgbd skirting = lit(darker(darker(kWallPaints[ground])), at);
   const bool has_bricks = at.depth < 5 * kUnits;
   column.fill(0, kPictureSide, [&](int row) {
     const int height = height_at(row, at.depth);
@@ -266,8 +271,8 @@ void draw_wall(Column& column, const Entry& at, std::size_t ground) {
 }
 
 void draw_furniture(Column& column, const Entry& at, int top_row, Rgbd what) {
-  const Rgbd face = lit(what, at.depth, at.is_side);
-  const Rgbd edge = lit(darker(darker(what)), at.depth, at.is_side);
+  const Rgbd face = lit(what, at);
+  const Rgbd edge = lit(darker(darker(what)), at);
   const bool is_edge = at.along < 20 || at.along >= kUnits - 20;
   column.fill(top_row, kPictureSide, [&](int row) {
     return is_edge || (height_at(row, at.depth) & 127) < 14 ? edge : face;
@@ -316,7 +321,7 @@ void draw_cell(Column& column, int x, std::uint8_t seen, std::size_t ground, con
     draw_furniture(column, at, at.low, kLowWood);
     column.fill_below(end.low, kLowTopRows);
   } else if (seen == kDoor) {
-    const Rgbd frame = lit(kFrame, at.depth, at.is_side);
+    const Rgbd frame = lit(kFrame, at);
     const bool is_post = at.along < 28 || at.along >= kUnits - 28;
     column.fill(0, is_post ? kPictureSide : at.lintel, [&](int) { return frame; });
     column.fill_above(end.lintel, kLintelRows);
