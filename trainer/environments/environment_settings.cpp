@@ -16,41 +16,20 @@ using nlohmann::json;
 /// What fits into a worker's socket before it reads.
 constexpr std::size_t kLongestRequest = std::size_t{1} << 16;
 
-/// The value of a key as JSON, if the file has it.
-void hand_on(TomlReader& reader, const std::string& key, json& request) {
-  if (const auto value = reader.json_if_given("environment." + key)) {
-    request[key] = json::parse(*value);
-  }
-}
-
 [[noreturn]] void refuse(const TomlReader& reader, const std::string& key, const std::string& why,
                          const std::string& hint) {
   throw UsageError(fmt::format("{}: {} {}", reader.where(key), key, why), hint);
 }
 
-void check_wrappers(const TomlReader& reader, const json& request) {
-  const auto wrappers = request.find("wrappers");
-  if (wrappers == request.end()) return;
-  const auto is_one = [](const json& each) {
-    return each.is_string() || (each.is_object() && each.size() <= 2 && each.contains("name") &&
-                                each["name"].is_string() &&
-                                (each.size() == 1 || each.value("kwargs", json()).is_object()));
-  };
-  if (wrappers->is_array() && std::all_of(wrappers->begin(), wrappers->end(), is_one)) return;
-  refuse(reader, "environment.wrappers", "is not a list of wrappers",
-         "each is a name, \"package.module.Wrapper\", or {name = …, kwargs = {…}}");
-}
-
-void check_observations(const TomlReader& reader, const json& request) {
-  const auto kinds = request.find("observations");
-  if (kinds == request.end()) return;
-  const auto is_one = [](const json& each) {
-    return each == "codes" || each == "pixels" || each == "numbers" || each == "drop" ||
-           (each.is_number_integer() && each >= 1 && each <= 256);
-  };
-  if (kinds->is_object() && std::all_of(kinds->begin(), kinds->end(), is_one)) return;
-  refuse(reader, "environment.observations", "has something else than names and their kinds",
-         "a kind is \"codes\", \"pixels\", \"numbers\", \"drop\" or a number of codes up to 256");
+/// Hands the value of a key on to the worker, if the file has it.
+void hand_on(TomlReader& reader, const std::string& name, json::value_t type, json& request) {
+  const std::string key = "environment." + name;
+  const auto value = reader.json_if_given(key);
+  if (!value) return;
+  request[name] = json::parse(*value);
+  if (request[name].type() == type) return;
+  refuse(reader, key, type == json::value_t::array ? "is not a list" : "is not a table",
+         "docs/environments.md has an example");
 }
 
 WorkerSettings read_worker(TomlReader& reader) {
@@ -77,16 +56,11 @@ WorkerSettings read_worker(TomlReader& reader) {
     }
     request["gymnasium"] = worker.name;
     if (reader.has("environment.import")) request["import"] = reader.text("environment.import", "");
-    hand_on(reader, "wrappers", request);
-    check_wrappers(reader, request);
-    hand_on(reader, "observations", request);
-    check_observations(reader, request);
+    hand_on(reader, "wrappers", json::value_t::array, request);
+    hand_on(reader, "observations", json::value_t::object, request);
     worker.python = reader.text("environment.python", worker.python);
   }
-  hand_on(reader, "kwargs", request);
-  if (request.contains("kwargs") && !request["kwargs"].is_object()) {
-    refuse(reader, "environment.kwargs", "is not a table", "write kwargs = {name = value}");
-  }
+  hand_on(reader, "kwargs", json::value_t::object, request);
   worker.request = request.dump();
   if (worker.request.size() > kLongestRequest) {
     refuse(reader, "environment.kwargs", fmt::format("is longer than {} bytes", kLongestRequest),

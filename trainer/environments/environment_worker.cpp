@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,8 +23,6 @@
 
 #include "trainer/environments/dtool_env.h"
 
-extern char** environ;
-
 namespace dtool::trainer {
 namespace {
 
@@ -36,22 +35,6 @@ constexpr auto kGrace = std::chrono::seconds(2);
   throw std::system_error(errno, std::generic_category(), what);
 }
 
-/// Closed with this object, unless it was released.
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) close(number_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  operator int() const { return number_; }
-  int release() { return std::exchange(number_, -1); }
-
- private:
-  int number_;
-};
-
 int new_memory(const char* name) {
   const int memory = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (memory < 0) fail_here("cannot make memory for environments");
@@ -60,57 +43,40 @@ int new_memory(const char* name) {
 
 /// dtool_env.py as a file without a name, so that it is wherever the trainer is.
 int memory_with_program() {
-  Descriptor memory(new_memory("dtool_env.py"));
+  const int memory = new_memory("dtool_env.py");
   const std::string_view text = environments::kDtool_env;
   if (write(memory, text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
     fail_here("cannot write dtool_env.py into memory");
   }
-  return memory.release();
+  return memory;
 }
 
-/// The strings, and what exec wants of them.
-struct Words {
-  std::vector<std::string> words;
-  std::vector<char*> pointers;
-
-  char** get() {
-    pointers.clear();
-    for (std::string& each : words) pointers.push_back(each.data());
-    pointers.push_back(nullptr);
-    return pointers.data();
-  }
-};
-
-Words environment_for(int doorbell, int memory) {
-  // Many processes share the cores, each with a thread, unlike the rank, whose number they inherit.
-  Words environment{{fmt::format("DTOOL_ENVIRONMENT_DOORBELL={}", doorbell),
-                     fmt::format("DTOOL_ENVIRONMENT_MEMORY={}", memory), "OMP_NUM_THREADS=1",
-                     "OPENBLAS_NUM_THREADS=1", "MKL_NUM_THREADS=1"},
-                    {}};
-  const std::size_t own = environment.words.size();
-  for (char** each = environ; *each != nullptr; ++each) {
-    const std::string_view word = *each;
-    const auto is_same_name = [&](const std::string& other) {
-      return word.starts_with(std::string_view(other).substr(0, other.find('=') + 1));
-    };
-    const auto end = environment.words.begin() + static_cast<std::ptrdiff_t>(own);
-    if (std::none_of(environment.words.begin(), end, is_same_name))
-      environment.words.emplace_back(word);
-  }
-  return environment;
+/// The program and its arguments, with env(1) before them: it sets variables for the worker alone.
+std::vector<std::string> command_line(const WorkerSettings& settings, int doorbell, int memory,
+                                      int program) {
+  // Many workers share the cores; the rank's number of threads is not for each of them.
+  std::vector<std::string> words = {"env", fmt::format("DTOOL_ENVIRONMENT_DOORBELL={}", doorbell),
+                                    fmt::format("DTOOL_ENVIRONMENT_MEMORY={}", memory),
+                                    "OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1"};
+  words.insert(words.end(), settings.command.begin(), settings.command.end());
+  if (!settings.command.empty()) return words;
+  // Not by a path, which the processes of Python's multiprocessing would look for in vain.
+  words.insert(words.end(), {settings.python, "-u", "-c",
+                             fmt::format("import os; exec(compile(os.pread({}, 1 << 20, 0), "
+                                         "'dtool_env.py', 'exec'))",
+                                         program),
+                             settings.name});  // for ps(1)
+  return words;
 }
 
 /// Between fork and exec, where other threads may have held any lock: system calls only.
-[[noreturn]] void become_worker(char** arguments, char** environment, pid_t parent,
-                                std::array<int, 3> inherited, int output) {
+[[noreturn]] void become_worker(char** arguments, pid_t parent, std::array<int, 3> inherited,
+                                int output) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);  // it died before the line above
   setpgid(0, 0);                      // what it starts ends with it
   // A request to the trainer is not one to its environments, which it still needs to answer it.
   for (const int each : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGQUIT}) signal(each, SIG_IGN);
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
   signal(SIGPIPE, SIG_DFL);
   dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
   dup2(output, STDOUT_FILENO);
@@ -118,51 +84,36 @@ Words environment_for(int doorbell, int memory) {
   for (const int each : inherited) {
     if (each >= 0) fcntl(each, F_SETFD, 0);
   }
-  execvpe(arguments[0], arguments, environment);
-  const char* why = strerrordesc_np(errno);
-  for (const char* each : {"{\"error\": \"cannot start ", static_cast<const char*>(arguments[0]),
-                           ": ", why != nullptr ? why : "unknown error", "\"}\n"}) {
-    if (write(inherited[0], each, std::strlen(each)) < 0) break;
-  }
+  execvp(arguments[0], arguments);
   _exit(127);
 }
 
 }  // namespace
 
 EnvironmentWorker::EnvironmentWorker(const WorkerSettings& settings) {
-  std::array<int, 2> ends{};
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-    fail_here("cannot make a socket for environments");
+  std::array<int, 2> bell{};
+  std::array<int, 2> output{};
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, bell.data()) != 0 ||
+      pipe2(output.data(), O_CLOEXEC) != 0) {
+    fail_here("cannot make a socket and a pipe for environments");
   }
-  Descriptor ours(ends[0]);
-  const Descriptor theirs(ends[1]);
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) fail_here("cannot make a pipe for environments");
-  Descriptor reads(ends[0]);
-  const Descriptor writes(ends[1]);
-  fcntl(reads, F_SETFL, O_NONBLOCK);
-  Descriptor memory(new_memory("dtool environments"));
-  Words arguments{settings.command, {}};
-  const Descriptor program(arguments.words.empty() ? memory_with_program() : -1);
-  if (arguments.words.empty()) {
-    // Not by a path, which the processes of Python's multiprocessing would look for in vain.
-    arguments.words = {settings.python, "-u", "-c",
-                       fmt::format("import os; exec(compile(os.pread({}, 1 << 20, 0), "
-                                   "'dtool_env.py', 'exec'))",
-                                   program)};
-  }
-  Words environment = environment_for(theirs, memory);
-  char** const words = arguments.get();
-  char** const variables = environment.get();
+  fcntl(output[0], F_SETFL, O_NONBLOCK);
+  shared_ = new_memory("dtool environments");
+  const int program = settings.command.empty() ? memory_with_program() : -1;
+  std::vector<std::string> words = command_line(settings, bell[1], shared_, program);
+  std::vector<char*> arguments;
+  for (std::string& each : words) arguments.push_back(each.data());
+  arguments.push_back(nullptr);
   const pid_t parent = getpid();
   process_ = fork();
+  if (process_ == 0)
+    become_worker(arguments.data(), parent, {bell[1], shared_, program}, output[1]);
   if (process_ < 0) fail_here("cannot start a process for environments");
-  if (process_ == 0) {
-    become_worker(words, variables, parent, {theirs, memory, program}, writes);
-  }
   setpgid(process_, process_);
-  doorbell_ = ours.release();
-  output_ = reads.release();
-  shared_ = memory.release();
+  ended_ = static_cast<int>(syscall(SYS_pidfd_open, process_, 0));  // from Linux 5.3 on
+  for (const int each : {bell[1], output[1], program}) close(each);
+  doorbell_ = bell[0];
+  output_ = output[0];
 }
 
 EnvironmentWorker::~EnvironmentWorker() {
@@ -185,9 +136,7 @@ EnvironmentWorker::~EnvironmentWorker() {
   while (waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
   }
   if (memory_ != nullptr) munmap(memory_, size_);
-  for (const int each : {output_, shared_}) {
-    if (each >= 0) close(each);
-  }
+  for (const int each : {output_, shared_, ended_}) close(each);
 }
 
 void EnvironmentWorker::hang_up() {
@@ -226,6 +175,7 @@ void EnvironmentWorker::say(std::string_view bytes) {
 
 std::string EnvironmentWorker::hear(Deadline deadline) {
   std::array<char, 4096> piece;
+  bool has_ended = false;
   for (;;) {
     if (const auto end = heard_.find('\n'); end != heard_.npos) {
       std::string line = heard_.substr(0, end);
@@ -236,21 +186,24 @@ std::string EnvironmentWorker::hear(Deadline deadline) {
     const ssize_t size = recv(doorbell_, piece.data(), piece.size(), MSG_DONTWAIT);
     if (size > 0) {
       heard_.append(piece.data(), static_cast<std::size_t>(size));
-    } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
+    } else if (size == 0 || (errno != EAGAIN && errno != EINTR) || has_ended) {
       tell_death();
     } else {
-      wait_for_something(deadline);
+      has_ended = wait_for_something(deadline);
     }
   }
 }
 
-void EnvironmentWorker::wait_for_something(Deadline deadline) {
+/// Whether the process has ended: one that it started may still have the doorbell open.
+bool EnvironmentWorker::wait_for_something(Deadline deadline) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
   if (left <= 0) fail("has not answered in time");
-  std::array<pollfd, 2> waited = {pollfd{doorbell_, POLLIN, 0}, pollfd{output_, POLLIN, 0}};
+  std::array<pollfd, 3> waited = {pollfd{doorbell_, POLLIN, 0}, pollfd{output_, POLLIN, 0},
+                                  pollfd{ended_, POLLIN, 0}};
   // A signal interrupts it, and is for others to answer.
   poll(waited.data(), waited.size(), static_cast<int>(std::min<std::int64_t>(left, 1'000'000)));
   if (waited[1].revents != 0) forward_output();
+  return waited[2].revents != 0;
 }
 
 void EnvironmentWorker::forward_output() {
@@ -272,21 +225,14 @@ void EnvironmentWorker::forward_output() {
   }
 }
 
-std::string EnvironmentWorker::last_words() const {
-  constexpr std::string_view kBlank = " \t\r\n";
-  const auto end = output_tail_.find_last_not_of(kBlank);
-  if (end == output_tail_.npos) return "";
-  const auto begin = output_tail_.rfind('\n', end);
-  const auto first = begin == output_tail_.npos ? 0 : begin + 1;
-  std::string words = output_tail_.substr(first, end + 1 - first);
-  std::ranges::replace_if(
-      words, [](unsigned char each) { return each < 0x20 || each == 0x7f; }, ' ');
-  return words;
-}
-
+/// Says what its last line of output was, too.
 void EnvironmentWorker::fail(const std::string& how) {
   forward_output();
-  const std::string words = last_words();
+  constexpr std::string_view kBlank = " \t\r\n";
+  std::string words = output_tail_.substr(0, output_tail_.find_last_not_of(kBlank) + 1);
+  words.erase(0, words.rfind('\n') + 1);  // all of a single line stay: npos + 1 is 0
+  std::ranges::replace_if(
+      words, [](unsigned char each) { return each < 0x20 || each == 0x7f; }, ' ');
   throw WorkerFailed(fmt::format("{} (process {}){}{}", how, process_,
                                  words.empty() ? "" : "; its last words: ", words));
 }

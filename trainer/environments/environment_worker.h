@@ -33,8 +33,8 @@ class EnvironmentWorker {
  public:
   using Deadline = std::chrono::steady_clock::time_point;
 
-  /// Starts it. Throws std::system_error if this machine has no process, socket or memory for it; a
-  /// program that cannot be started answers with an error.
+  /// Starts it. Throws std::system_error if this machine has no process, socket or memory for it. A
+  /// program that cannot be started is found dead by `hear`.
   explicit EnvironmentWorker(const WorkerSettings& settings);
   /// Hangs up; a process that has not ended after two seconds is killed, with those that it
   /// started.
@@ -52,22 +52,19 @@ class EnvironmentWorker {
   /// Gives the shared memory its size, once, and maps it: zeros. It can change its size no more.
   /// Throws std::system_error.
   std::byte* share(std::size_t size);
-  const std::byte* memory() const { return memory_; }
-  std::byte* memory() { return memory_; }
-
-  pid_t process() const { return process_; }
+  std::byte* memory() const { return memory_; }
 
  private:
   void forward_output();
-  void wait_for_something(Deadline deadline);
+  bool wait_for_something(Deadline deadline);
   [[noreturn]] void fail(const std::string& how);
   [[noreturn]] void tell_death();
-  std::string last_words() const;
 
   pid_t process_ = -1;
   int doorbell_ = -1;
   int output_ = -1;
   int shared_ = -1;
+  int ended_ = -1;  ///< readable once the process has ended
   std::byte* memory_ = nullptr;
   std::size_t size_ = 0;
   std::string heard_;  ///< bytes after the last whole line

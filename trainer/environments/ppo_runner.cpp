@@ -58,8 +58,8 @@ void run_ppo(const Run& run) {
                         : start(EpisodeSet::validation, settings.learning.validation.seed, 0, 1);
   check_alike(run, settings.worker, *started);
   if (run.group.rank == 0) {
-    fmt::print("environment: {}\nenvironment: {}\n", started->describe(),
-               describe(started->answer()));
+    fmt::print("environment: {}: {}; {} in {} processes\n", settings.worker.name,
+               describe(started->answer()), started->count(), started->workers());
   }
   EncodedPolicy policy(started->spec(), settings.policy, run.group.device);
   if (!trains) started.reset();

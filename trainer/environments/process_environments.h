@@ -37,8 +37,7 @@ class ProcessEnvironments : public Environments {
 
   /// What all of the workers have answered.
   const WorkerAnswer& answer() const { return answer_; }
-  /// "CartPole-v1 of gymnasium 1.2.0, 8 in each of 2 processes".
-  std::string describe() const;
+  int workers() const;
 
   const EnvironmentSpec& spec() const override { return answer_.spec; }
   int count() const override;
@@ -52,9 +51,9 @@ class ProcessEnvironments : public Environments {
   EpisodeSums take_sums() override;
   void count_only(std::int64_t each) override;
   bool counted_all() const override;
-  /// The numbers of the episodes.
+  /// The numbers of the next episodes.
   std::vector<std::uint8_t> state() const override;
-  /// Each begins the episode after its saved one.
+  /// Each begins its next episode.
   GoesOn restore(const std::vector<std::uint8_t>& state) override;
 
  private:
@@ -63,21 +62,16 @@ class ProcessEnvironments : public Environments {
 
   void start(Worker& worker);
   void greet(Worker& worker);
-  void ring(Worker& worker, int begin, int end);
   void hear(Worker& worker);
-  template <class Take>
-  void finish(const Take& take);
-  void take_first_observations(Worker& worker);
-  void take_results(Worker& worker);
+  void take(Worker& worker);
+  void take_results(const Worker& worker, int begin, int end);
   void copy_observations(const Worker& worker, int begin, int end,
                          const std::vector<std::int64_t>& parts, std::uint8_t* rows) const;
-  void check_observations(const Worker& worker, int begin, int end, const std::uint8_t* rows) const;
-  void check_results(const Worker& worker, int begin, int end) const;
+  void check_episode_end(const Worker& worker, int number) const;
   void count_episode(const Worker& worker, int number);
-  void note_new_episode(const Worker& worker, int number);
   void give_seed(const Worker& worker, int number) const;
-  void restart(Worker& worker, const std::string& why);
-  std::uint32_t episode_seed(int number, std::int64_t episode) const;
+  void restart(Worker& worker, const WorkerFailed& failure);
+  std::uint32_t seed_of(int number, std::int64_t episode) const;
   std::string tell(const Worker& worker, const WorkerFailed& failure) const;
 
   WorkerSettings settings_;
@@ -88,7 +82,7 @@ class ProcessEnvironments : public Environments {
   std::vector<Worker> workers_;
   WorkerAnswer answer_;
   std::vector<std::uint8_t> current_;  ///< [count][observation_bytes]
-  StepArrays arrays_;                  ///< of the step that has begun
+  StepArrays arrays_;                  ///< of the step that has begun; else empty
   int restarts_ = 0;
 };
 
