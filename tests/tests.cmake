@@ -339,6 +339,8 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
     tests/trainer/data_files_test.cpp
     tests/trainer/digits_test.cpp
     tests/trainer/download_test.cpp
+    tests/trainer/dtool_env_test.cpp
+    tests/trainer/environment_settings_test.cpp
     tests/trainer/exchange_plan_test.cpp
     tests/trainer/experiment_test.cpp
     tests/trainer/file_settings_test.cpp
@@ -356,6 +358,7 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
     tests/trainer/objectnav_settings_test.cpp
     tests/trainer/objectnav_view_test.cpp
     tests/trainer/pipeline_test.cpp
+    tests/trainer/process_environments_test.cpp
     tests/trainer/progress_test.cpp
     tests/trainer/random_values_test.cpp
     tests/trainer/safetensors_test.cpp
@@ -367,12 +370,20 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
     tests/trainer/visible_gpus_test.cpp
     tests/unit/disk_steps.cpp)
   target_compile_definitions(trainer_tests PRIVATE DTOOL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  foreach(kind example faulty)  # workers of environments
+    string(TOUPPER ${kind} upper)
+    add_executable(${kind}_worker tests/trainer/${kind}_worker.cpp)
+    target_link_libraries(${kind}_worker PRIVATE dtool_warnings)
+    target_compile_definitions(trainer_tests PRIVATE DTOOL_${upper}_WORKER="$<TARGET_FILE:${kind}_worker>")
+    add_dependencies(trainer_tests ${kind}_worker)
+  endforeach()
   target_link_libraries(trainer_tests PRIVATE dtool_trainer GTest::gtest_main)
   target_compile_options(trainer_tests PRIVATE -O0)
   dtool_join_sources(trainer_tests 9)
   gtest_discover_tests(trainer_tests PROPERTIES LABELS trainer DISCOVERY_TIMEOUT 60)
   add_executable(trainer_fuzz_tests
     tests/fuzz/data_fuzz.cpp
+    tests/fuzz/environments_fuzz.cpp
     tests/fuzz/greeting_fuzz.cpp
     tests/fuzz/safetensors_fuzz.cpp)
   target_compile_definitions(trainer_fuzz_tests PRIVATE DTOOL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
@@ -435,6 +446,7 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
       comm_mistakes_exit_with_2
       is_a_worker_under_other_launchers
       downloads_once_a_machine
+      environments_of_others_are_learned
       killed_fifty_times_it_ends_the_same
       learns_digits
       learns_from_csv_tables
