@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A worker of environments for workload = "ppo" in C++ without a library: what docs/environments.md
 // says of the protocol, in short. Its environments are corridors of five cells. An agent begins in
-// the left half, goes left (action 0) or right (1), sees its cell and the share of its time that
-// has passed, and has ten steps to reach the right end.
+// one of the first three, goes left (action 0) or right (1), and sees its cell and the share of its
+// time that has passed. The right end is worth 1, and every step before costs 0.1; after ten steps
+// the episode is cut off.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -73,7 +74,7 @@ int main() {
     corridor.cell += numbers("actions")[i] == 1 ? 1 : corridor.cell > 0 ? -1 : 0;
     const bool is_there = corridor.cell == 4;
     const bool is_late = ++corridor.steps == 10 && !is_there;
-    numbers("rewards")[i] = is_there ? 1 : 0;
+    numbers("rewards")[i] = is_there ? 1.0F : -0.1F;
     bytes("endings")[i] = is_there ? 1 : is_late ? 2 : 0;
     if (is_late) show(i, "last_observations");
     if (is_there || is_late) reset(i);

@@ -127,7 +127,7 @@ TEST(ProcessEnvironmentsTest, EndsAreToldApartAndTheLastObservationIsKept) {
     for (const int i : {0, 2}) {
       int& cell = cells[static_cast<std::size_t>(i / 2)];
       const bool is_there = cell == 3;
-      EXPECT_EQ(stepped.rewards[static_cast<std::size_t>(i)], is_there ? 1 : 0);
+      EXPECT_EQ(stepped.rewards[static_cast<std::size_t>(i)], is_there ? 1.0F : -0.1F);
       EXPECT_EQ(stepped.endings[static_cast<std::size_t>(i)],
                 is_there ? Ending::terminated : Ending::none);
       cell = stepped.code(i);
@@ -146,7 +146,7 @@ TEST(ProcessEnvironmentsTest, EndsAreToldApartAndTheLastObservationIsKept) {
   EXPECT_EQ(Stepped::number(stepped.observations, 1), 0);
   const EpisodeSums sums = stepped.environments.take_sums();
   EXPECT_EQ(sums.scores, std::vector<double>{sums.reward});
-  EXPECT_EQ(sums.episodes, sums.reward + 2);
+  EXPECT_NEAR(sums.reward, (sums.episodes - 2) * 1.1 - sums.steps * 0.1, 1e-5);
   EXPECT_EQ(stepped.environments.take_sums().episodes, 0);
 }
 
