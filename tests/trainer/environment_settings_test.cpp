@@ -143,8 +143,9 @@ TEST(EnvironmentProtocolTest, ASpecIsRead) {
   EXPECT_EQ(answer.spec.scores, (std::vector<std::string>{"reward", "won"}));
   EXPECT_EQ(answer.package, "p 1");
   EXPECT_EQ(answer.hash, "ab");
-  EXPECT_EQ(describe(answer),
-            "i [3,4,5] pixels, n [] numbers, actions of 2 numbers, of p 1, source ab");
+  EXPECT_EQ(
+      describe(answer),
+      "i [3,4,5] pixels, n [] numbers, actions from [-1.0,null] to [null,0.5], of p 1, source ab");
 }
 
 TEST(EnvironmentProtocolTest, ASpecThatIsNoneIsRefused) {

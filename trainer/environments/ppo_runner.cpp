@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "trainer/environments/environment_settings.h"
 #include "trainer/reinforcement/ddppo.h"
@@ -31,14 +33,24 @@ int count_workers(const Run& run, const WorkerSettings& worker) {
   return std::max(1, cores / std::max(1, run.meeting.place.local_world_size));
 }
 
-/// Throws UsageError on every rank whose environments are not rank 0's.
-void check_alike(const Run& run, const WorkerSettings& worker, const ProcessEnvironments& mine) {
-  const std::string words = describe(mine.answer());
-  const std::string first = broadcast_text(run.group, words);
-  if (words == first) return;
+/// Returns when all ranks have started their environments, which may take them differently long.
+/// Throws UsageError on a rank whose environments are not rank 0's.
+void check_alike(const Group& group, const std::string& name, const WorkerAnswer& answer) {
+  if (group.size == 1) return;
+  constexpr auto kForAsLongAsItTakes = std::chrono::hours(24 * 365);
+  const auto key = [](int rank) { return fmt::format("environments of rank {}", rank); };
+  const std::string mine = describe(answer);
+  std::string first;
+  collectively([&] {
+    group.store->set(key(group.rank), std::vector<std::uint8_t>(mine.begin(), mine.end()));
+    for (int i = 0; i < group.size; ++i) group.store->wait({key(i)}, kForAsLongAsItTakes);
+    const std::vector<std::uint8_t> bytes = group.store->get(key(0));
+    first.assign(bytes.begin(), bytes.end());
+  });
+  if (mine == first) return;
   throw UsageError(
-      fmt::format("environment {}: it is {} on rank {}, but {} on rank 0", worker.name, words,
-                  run.group.rank, first),
+      fmt::format("environment {}: rank {} has {}, but rank 0 has {}", name, group.rank, mine,
+                  first),
       "the environments of a run have to be alike: install the same packages on every machine");
 }
 
@@ -56,7 +68,7 @@ void run_ppo(const Run& run) {
   auto started = trains ? start(EpisodeSet::training, run.options.seed, mine.first,
                                 static_cast<int>(mine.count))
                         : start(EpisodeSet::validation, settings.learning.validation.seed, 0, 1);
-  check_alike(run, settings.worker, *started);
+  check_alike(run.group, settings.worker.name, started->answer());
   if (run.group.rank == 0) {
     fmt::print("environment: {}: {}; {} in {} processes\n", settings.worker.name,
                describe(started->answer()), started->count(), started->workers());

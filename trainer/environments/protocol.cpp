@@ -168,14 +168,17 @@ std::string describe(const WorkerAnswer& answer) {
   constexpr const char* kKinds[] = {"codes", "pixels", "numbers"};
   std::string words;
   for (const Observed& each : answer.spec.observations) {
-    words += fmt::format("{} {} {}, ", each.name, json(each.shape).dump(),
-                         kKinds[static_cast<std::size_t>(each.kind)]);
+    words +=
+        fmt::format("{} {} {}, ", each.name, json(each.shape).dump(),
+                    each.kind == ObservedKind::codes ? fmt::format("codes below {}", each.codes)
+                                                     : kKinds[static_cast<std::size_t>(each.kind)]);
   }
   const ActionSpec& actions = answer.spec.actions;
-  words += actions.is_box() ? fmt::format("actions of {} numbers", actions.values())
+  words += actions.is_box() ? fmt::format("actions from {} to {}", json(actions.low).dump(),
+                                          json(actions.high).dump())
                             : fmt::format("choices {}", json(actions.choices).dump());
   if (!answer.package.empty()) words += ", of " + answer.package;
-  return answer.hash.empty() ? words : words + ", source " + answer.hash.substr(0, 12);
+  return answer.hash.empty() ? words : words + ", source " + answer.hash;
 }
 
 WorkerError read_error(std::string_view line) {
