@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+"""What the peers of tests/bench/ppo share: the network before the heads, and how far a run has come."""
+import collections
+import json
+import time
+
+import numpy
+import torch
+
+CODES = 11  # MiniGrid's kinds of objects; its colours and states are fewer
+EPISODES = 100  # the return is the mean over so many, the last ones
+
+
+def initialised(layer, scale=2 ** 0.5):
+    torch.nn.init.orthogonal_(layer.weight, scale)
+    torch.nn.init.zeros_(layer.bias)
+    return layer
+
+
+class Codes(torch.nn.Module):
+    """A number for each code of each place: all 0 but one."""
+
+    def forward(self, observations):
+        return torch.nn.functional.one_hot(observations.long().flatten(1), CODES).float().flatten(1)
+
+
+def trunk(kind, shape):
+    """A network of one observation, without its first dimension, and the width of what it gives. Pictures are [channels, rows, columns]."""
+    nn = torch.nn
+    if kind in ("mlp", "codes"):
+        width = int(numpy.prod(shape)) * (CODES if kind == "codes" else 1)
+        first = Codes() if kind == "codes" else nn.Flatten()
+        return nn.Sequential(first, initialised(nn.Linear(width, 64)), nn.Tanh(), initialised(nn.Linear(64, 64)), nn.Tanh()), 64
+    layers = nn.Sequential(initialised(nn.Conv2d(shape[-1], 16, 8, 4)), nn.ReLU(), initialised(nn.Conv2d(16, 32, 4, 2)), nn.ReLU(),
+                           initialised(nn.Conv2d(32, 32, 3, 1)), nn.ReLU(), nn.Flatten())
+    with torch.no_grad():
+        width = layers(torch.zeros(1, shape[-1], *shape[:2])).shape[1]
+    return nn.Sequential(*layers, initialised(nn.Linear(width, 256)), nn.ReLU()), 256
+
+
+class Progress:
+    """Episodes and seconds from the first step on. The rate is that of all but the first tenth of the rollouts."""
+
+    def __init__(self, count, world, task):
+        self.world, self.steps = world, 0
+        self.threshold, self.scale = task["threshold"], task.get("reward_scale", 1)
+        self.returns, self.ended = numpy.zeros(count), collections.deque(maxlen=EPISODES)
+        self.begin = time.perf_counter()
+        self.points, self.reached = [], None
+
+    def step(self, rewards, ended):
+        self.steps += len(rewards) * self.world
+        self.returns += rewards / self.scale
+        self.ended.extend(self.returns[ended])
+        self.returns[ended] = 0
+
+    def rollout_done(self):
+        self.points.append((self.steps, time.perf_counter() - self.begin))
+        if self.reached is None and len(self.ended) == EPISODES and numpy.mean(self.ended) >= self.threshold:
+            self.reached = self.points[-1]
+
+    def tell(self):
+        first, last = self.points[len(self.points) // 10], self.points[-1]
+        print(json.dumps({"rate": (last[0] - first[0]) / (last[1] - first[1]), "reached": self.reached, "seconds": last[1],
+                          "steps": last[0], "last_return": float(numpy.mean(self.ended)) if self.ended else None}), flush=True)

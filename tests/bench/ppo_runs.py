@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: MIT
+"""Starts the runs of tests/bench/ppo, and tells what each did."""
+import ast
+import dataclasses
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+
+import training_hosts
+from training_runs import HERE, free_port
+
+PYTHON = os.environ.get("DTOOL_PPO_PYTHON", "python3")
+EXPERIMENTS = HERE.parents[1] / "trainer" / "experiments"
+PEERS = {"stable-baselines3": "ppo_sb3.py", "CleanRL, anew": "ppo_cleanrl.py"}
+EPISODES = 100
+ALONE_SECONDS = 3
+
+
+@dataclasses.dataclass
+class Run:
+    rate: float  # steps/s over all processes after the first tenth
+    seconds_to: float | None  # the seconds from the first step to the return that counts as learned
+    steps_to: int | None
+    last: float  # the mean return of the last episodes
+
+
+def fail(message):
+    sys.exit(f"ppo: {message}")
+
+
+def task_of(name):
+    """A task of ppo_tasks.py, which this Python cannot import without gymnasium."""
+    tree = ast.parse((HERE / "ppo_tasks.py").read_text())
+    tasks = next(ast.literal_eval(each.value) for each in tree.body
+                 if isinstance(each, ast.Assign) and each.targets[0].id == "TASKS")
+    return tasks[name] if name in tasks else fail(f"no task {name}, only {', '.join(tasks)}")
+
+
+def environment_of(threads):
+    words = {"OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
+    return os.environ | words | ({"OMP_WAIT_POLICY": "passive"} if threads > 1 else {})
+
+
+def program(variable, name):
+    path = pathlib.Path(os.environ.get(variable) or HERE.parents[1] / "build" / name).resolve()
+    return path if os.access(path, os.X_OK) else fail(f"no {path}: build it, or name it in {variable}")
+
+
+def own_rate(task):
+    command = [PYTHON, HERE / "ppo_tasks.py", task, str(task_of(task)["environments"]), str(ALONE_SECONDS)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment_of(1), check=False)
+    return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else fail(f"{task} cannot be stepped by {PYTHON}")
+
+
+def words_of(value):
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(key)} = {words_of(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(words_of, value)) + "]"
+    return json.dumps(value)
+
+
+def experiment(task, steps, more, file):
+    """The shipped experiment, but for its length, its workers, and that nothing is kept or validated."""
+    settings = tomllib.loads((EXPERIMENTS / f"{task}.toml").read_text())
+    changes = {"pipeline": {"steps": steps}, "checkpoint": {"every_steps": 0}, "validation": {"every_steps": 0, "episodes": 1},
+               "logging": {"every_steps": 1, "tensorboard": False}, "environment": {"python": PYTHON, **more}}
+    for table, values in changes.items():
+        settings.setdefault(table, {}).update(values)
+    file.write_text("".join(f"{key} = {words_of(value)}\n" for key, value in settings.items()))
+
+
+def run_of_lines(lines, threshold):
+    """By the lines of metrics.jsonl. A step's line has the mean return and length of the episodes since the line before."""
+    begin = next(line["time"] for line in lines if line["event"] == "start")
+    steps = [line for line in lines if line["event"] == "step"]
+    first, last = steps[len(steps) // 10], steps[-1]
+    ended, reached, recent = [], None, None
+    before = 0
+    for line in steps:
+        if line.get("episode_steps"):
+            ended.append(((line["step"] - before) / line["episode_steps"], line["train_reward"]))
+        before = line["step"]
+        recent = mean_of_last(ended)
+        if reached is None and recent is not None and recent >= threshold:
+            reached = line
+    return Run((last["step"] - first["step"]) / (last["time"] - first["time"]), reached and reached["time"] - begin,
+               reached and reached["step"], recent if recent is not None else float("nan"))
+
+
+def mean_of_last(ended):
+    counted = total = 0
+    for episodes, value in reversed(ended):
+        counted += episodes
+        total += episodes * value
+        if counted >= EPISODES:
+            return total / counted
+    return None
+
+
+def lines_of(file):
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def run_dtool(task, setting, processes, seed, steps, folder):
+    threads, workers = setting
+    file, output = folder / "bench.toml", folder / "output"
+    experiment(task, steps, {"workers": int(workers)}, file)
+    shutil.rmtree(output, ignore_errors=True)
+    command = [program("DTOOL_TRAINER", "dtool-trainer"), file, "--nproc_per_node", str(processes), "--seed", str(seed), "--output_dir",
+               output]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment_of(threads), check=False)
+    if done.returncode != 0:
+        fail(f"dtool-trainer ended with {done.returncode}:\n{done.stdout[-2000:]}")
+    return run_of_lines(lines_of(output / "metrics.jsonl"), task_of(task)["threshold"])
+
+
+def told_by_peer(text, name):
+    found = re.findall(r"\{.*\}", text)
+    if not found:
+        fail(f"{name} said no result:\n{text[-2000:]}")
+    result = json.loads(found[-1])
+    reached = result["reached"] or (None, None)
+    return Run(result["rate"], reached[1], reached[0], result["last_return"] if result["last_return"] is not None else float("nan"))
+
+
+def peer_words(name, task, setting, seed, steps):
+    return [PEERS[name], task, str(seed), str(setting[0]), setting[1], str(steps)]
+
+
+def run_peer(name, task, setting, processes, seed, steps):
+    port, started = str(free_port()), []
+    for rank in range(processes):
+        place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": str(processes), "RANK": str(rank)}
+        started.append(subprocess.Popen([PYTHON, *peer_words(name, task, setting, seed, steps)], cwd=HERE, text=True,
+                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment_of(setting[0]) | place))
+    outputs = [each.communicate()[0] for each in started]
+    return told_by_peer(outputs[0], name)
+
+
+def run(name, task, setting, processes, seed, steps, folder):
+    if name == "dtool":
+        return run_dtool(task, setting, processes, seed, steps, folder)
+    return run_peer(name, task, setting, processes, seed, steps)
+
+
+def run_on_hosts(name, task, hosts, cores, steps, folder):
+    """With one thread and one worker a host. The code folder has all that is needed but Python."""
+    trainer, lab = program("DTOOL_TRAINER", "dtool-trainer"), f"ppo-{os.getpid()}-{hosts}"
+    subprocess.run([training_hosts.LAB, "up", str(hosts), "--name", lab, "--owner", str(os.getpid()), "--quota", str(cores), "--share",
+                    trainer.parent, "--share", pathlib.Path(PYTHON).parents[1]], check=True, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL)
+    try:
+        around = training_hosts.lab_environment(lab) | {"DTOOL_TRAINER": str(trainer)}
+        code = folder / "code"
+        shutil.rmtree(code, ignore_errors=True)
+        code.mkdir()
+        dtool = program("DTOOL", "dtool")
+        if name == "dtool":
+            experiment(task, steps, {"workers": 1}, code / "bench.toml")
+            training_hosts.dtool_run(dtool, around, code, ["bench.toml"])
+            home = pathlib.Path(around["DTOOL_LAB_FOLDER"], "host1", "root")
+            return run_of_lines(lines_of(next(home.rglob("metrics.jsonl"))), task_of(task)["threshold"])
+        for each in HERE.glob("ppo_*.py"):
+            shutil.copy(each, code)
+        words = peer_words(name, task, (1, "sync"), 1, steps)
+        return told_by_peer(training_hosts.dtool_run(dtool, around, code, ["--", PYTHON, *words]), name)
+    finally:
+        subprocess.run([training_hosts.LAB, "down", "--name", lab], check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
