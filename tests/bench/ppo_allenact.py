@@ -102,7 +102,7 @@ class Model(ActorCriticModel):
         super().__init__(action_space=action_space, observation_space=observation_space)
         torch.set_num_threads(int(os.environ.get("DTOOL_PPO_THREADS", "1")))
         kind = TASKS[NAME]["network"]
-        self.pixels = kind == "half_nature"
+        self.pixels = kind.endswith("half_nature")
         self.trunk, width = ppo_peer.trunk(kind, observation_space["seen"].shape)
         self.actor = ppo_peer.initialised(torch.nn.Linear(width, action_space.n), 0.01)
         self.critic = ppo_peer.initialised(torch.nn.Linear(width, 1), 1.0)

@@ -24,7 +24,7 @@ from ppo_tasks import TASKS, make_environment
 class Agent(torch.nn.Module):
     def __init__(self, task, environments):
         super().__init__()
-        self.pixels = TASKS[task]["network"] == "half_nature"
+        self.pixels = TASKS[task]["network"].endswith("half_nature")
         self.trunk, width = ppo_peer.trunk(TASKS[task]["network"], environments.single_observation_space.shape)
         self.actor = ppo_peer.initialised(torch.nn.Linear(width, environments.single_action_space.n), 0.01)
         self.critic = ppo_peer.initialised(torch.nn.Linear(width, 1), 1.0)

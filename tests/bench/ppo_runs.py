@@ -15,8 +15,10 @@ import training_hosts
 from training_runs import HERE, free_port
 
 PYTHON = os.environ.get("DTOOL_PPO_PYTHON", "python3")
+ALLENACT_PYTHON = os.environ.get("DTOOL_ALLENACT_PYTHON")
 EXPERIMENTS = HERE.parents[1] / "trainer" / "experiments"
-PEERS = {"stable-baselines3": "ppo_sb3.py", "CleanRL, anew": "ppo_cleanrl.py"}
+PEERS = {"stable-baselines3": (PYTHON, "ppo_sb3.py"), "CleanRL, anew": (PYTHON, "ppo_cleanrl.py"),
+         "AllenAct": (ALLENACT_PYTHON, "ppo_allenact.py")}
 EPISODES = 100
 ALONE_SECONDS = 3
 
@@ -130,14 +132,14 @@ def told_by_peer(text, name):
 
 
 def peer_words(name, task, setting, seed, steps):
-    return [PEERS[name], task, str(seed), str(setting[0]), setting[1], str(steps)]
+    return [*PEERS[name], task, str(seed), str(setting[0]), setting[1], str(steps)]
 
 
 def run_peer(name, task, setting, processes, seed, steps):
     port, started = str(free_port()), []
-    for rank in range(processes):
+    for rank in range(processes if name != "AllenAct" else 1):  # it starts the others itself
         place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": str(processes), "RANK": str(rank)}
-        started.append(subprocess.Popen([PYTHON, *peer_words(name, task, setting, seed, steps)], cwd=HERE, text=True,
+        started.append(subprocess.Popen(peer_words(name, task, setting, seed, steps), cwd=HERE, text=True,
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment_of(setting[0]) | place))
     outputs = [each.communicate()[0] for each in started]
     return told_by_peer(outputs[0], name)
@@ -169,6 +171,6 @@ def run_on_hosts(name, task, hosts, cores, steps, folder):
         for each in HERE.glob("ppo_*.py"):
             shutil.copy(each, code)
         words = peer_words(name, task, (1, "sync"), 1, steps)
-        return told_by_peer(training_hosts.dtool_run(dtool, around, code, ["--", PYTHON, *words]), name)
+        return told_by_peer(training_hosts.dtool_run(dtool, around, code, ["--", *words]), name)
     finally:
         subprocess.run([training_hosts.LAB, "down", "--name", lab], check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -8,7 +8,6 @@ import sys
 import time
 
 import gymnasium
-import numpy
 
 TASKS = {
     # The batch and the rates are those of rl-baselines3-zoo for PPO on CartPole-v1, whose agent has a return of 500.
@@ -27,7 +26,7 @@ TASKS = {
         "clip": 0.2,
     },
     "vizdoom_basic": {
-        "make": "VizdoomBasic-v1", "network": "half_nature", "threshold": 80.0, "reward_scale": 0.01, "steps": 100_000, "environments": 8, "rollout": 128,
+        "make": "VizdoomBasic-v1", "network": "pooled_half_nature", "threshold": 80.0, "reward_scale": 0.01, "steps": 100_000, "environments": 8, "rollout": 128,
         "mini_batches": 4, "passes": 4, "learning_rate": 5e-4, "gamma": 0.99, "gae_lambda": 0.95, "entropy": 0.01, "clip": 0.2,
     },
 }
@@ -47,8 +46,7 @@ def make_environment(name):
     import vizdoom.gymnasium_wrapper  # registers the environment
     from gymnasium.wrappers import TransformObservation, TransformReward
     environment = gymnasium.make(make, frame_skip=4, screen_resolution="RES_160X120", screen_format="GRAY8")
-    space = gymnasium.spaces.Box(0, 255, (60, 80, 1), numpy.uint8)
-    environment = TransformObservation(environment, lambda parts: parts["screen"][::2, ::2], space)
+    environment = TransformObservation(environment, lambda parts: parts["screen"], environment.observation_space["screen"])
     return TransformReward(environment, lambda reward: reward * TASKS[name]["reward_scale"])
 
 
