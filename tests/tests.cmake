@@ -358,6 +358,7 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
     tests/trainer/objectnav_settings_test.cpp
     tests/trainer/objectnav_view_test.cpp
     tests/trainer/pipeline_test.cpp
+    tests/trainer/policy_settings_test.cpp
     tests/trainer/process_environments_test.cpp
     tests/trainer/progress_test.cpp
     tests/trainer/random_values_test.cpp
@@ -393,7 +394,6 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
   endif()
   add_executable(trainer_torch_tests
     tests/trainer/actions_test.cpp
-    tests/trainer/actor_critic_test.cpp
     tests/trainer/advantage_statistics_test.cpp
     tests/trainer/checkpoint_keeper_test.cpp
     tests/trainer/comm_measure_test.cpp
@@ -408,6 +408,7 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
     tests/trainer/loss_window_test.cpp
     tests/trainer/masked_gru_test.cpp
     tests/trainer/network_test.cpp
+    tests/trainer/objectnav_policy_test.cpp
     tests/trainer/optimizer_test.cpp
     tests/trainer/ppo_loss_test.cpp
     tests/trainer/precision_test.cpp

@@ -19,7 +19,7 @@
 
 #include "tests/trainer/random_observations.h"
 #include "trainer/reinforcement/actions.h"
-#include "trainer/reinforcement/actor_critic.h"
+#include "trainer/reinforcement/encoded_policy.h"
 #include "trainer/reinforcement/ppo_loss.h"
 #include "trainer/reinforcement/view_embedding.h"
 #include "trainer/training/optimizer.h"
@@ -56,7 +56,7 @@ void print_row(const std::string& name, double microseconds) {
 
 /// Random experience, and the pieces of the network that a policy of this size has.
 struct Bench {
-  Bench(const NetworkSettings& size, std::int64_t samplers)
+  Bench(const PolicySettings& size, std::int64_t samplers)
       : network(objectnav_spec(), size, at::kCPU), steps(static_cast<double>(kSteps * samplers)) {
     observations = random_observations({kSteps, samplers});
     memory = 0.5 * at::randn({samplers, size.hidden});
@@ -85,7 +85,7 @@ struct Bench {
   void learn();
   void peers();
 
-  ActorCritic network;
+  EncodedPolicy network;
   double steps;
   at::Tensor first_rows = first_rows_of(objectnav_spec());
   at::Tensor observations, memory, keep, actions, table, seen, memories;
@@ -228,7 +228,8 @@ int main(int argc, char** argv) {
   const auto number = [&](int i, std::int64_t standard) {
     return argc > i ? std::atoll(argv[i]) : standard;
   };
-  const NetworkSettings size{number(1, 64), number(2, 128)};
+  const PolicySettings size{
+      .embedding = number(1, 64), .memory = PolicyMemory::gru, .hidden = number(2, 128)};
   const std::int64_t samplers = number(3, 60);
   at::manual_seed(1);
   fmt::print("embedding {}, hidden {}, {} samplers, {} thread(s); microseconds\n", size.embedding,

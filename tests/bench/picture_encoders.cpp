@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 // How many pictures a policy looks at and learns from in a second, with each encoder, beside the
 // same layers over the whole batch at once, as PyTorch's users write them: `bench_picture_encoders
-// [SIDE [CHANNELS [BATCH]]]` (64, 4, 1024), one thread, by the processor's time.
+// [SIDE [CHANNELS [BATCH]]]` (64, 4, 512), one thread, by the processor's time.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <functional>
@@ -21,7 +22,7 @@ using namespace dtool::trainer;
 
 namespace {
 
-constexpr int kRounds = 7;
+constexpr double kLongEnough = 2;  ///< seconds of rounds
 
 double processor_seconds() {
   timespec time{};
@@ -34,10 +35,11 @@ double processor_seconds() {
 double rate_of(std::int64_t pictures, const std::function<void()>& round) {
   round();
   double least = std::numeric_limits<double>::infinity();
-  for (int i = 0; i < kRounds; ++i) {
+  for (double spent = 0, last = 0; spent < kLongEnough; spent += last) {
     const double begin = processor_seconds();
     round();
-    least = std::min(least, processor_seconds() - begin);
+    last = processor_seconds() - begin;
+    least = std::min(least, last);
   }
   return static_cast<double>(pictures) / least;
 }
@@ -62,7 +64,7 @@ int main(int argc, char** argv) {
   const auto number = [&](int i, std::int64_t standard) {
     return argc > i ? std::strtoll(argv[i], nullptr, 10) : standard;
   };
-  const std::int64_t side = number(1, 64), channels = number(2, 4), batch = number(3, 1024);
+  const std::int64_t side = number(1, 64), channels = number(2, 4), batch = number(3, 512);
   const Observed picture{"image", {channels, side, side}, ObservedKind::pixels, 0};
   const EnvironmentSpec spec{{picture}, {{4}, {}, {}}, {"reward"}};
   fmt::print(
@@ -83,6 +85,7 @@ int main(int argc, char** argv) {
     });
     fmt::print("  {:<14} {:8.0f} {:8.0f}   at once: {:8.0f} {:8.0f}\n", name, ours.forward,
                ours.learned, plain.forward, plain.learned);
+    std::fflush(stdout);
   }
   return 0;
 }

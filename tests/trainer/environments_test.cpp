@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "tests/trainer/own_folder.h"
-#include "trainer/reinforcement/actor_critic.h"
 #include "trainer/reinforcement/ddppo.h"
+#include "trainer/reinforcement/encoded_policy.h"
 #include "trainer/reinforcement/mini_batches.h"
 #include "trainer/reinforcement/rollout.h"
 #include "trainer/reinforcement/validation.h"
@@ -142,6 +142,8 @@ struct CorridorWithState : Corridor {
   }
 };
 
+const PolicySettings kSmallPolicy{.embedding = 8, .memory = PolicyMemory::gru, .hidden = 16};
+
 /// Goes to the right and back again. The value of a state is ten times the place, and how many
 /// observations of the episode there were.
 struct ThereAndBack : Policy {
@@ -185,14 +187,14 @@ class CorridorRun : public OwnFolder {
   }
 
   /// What the run says.
-  std::string train(ActorCritic& policy) {
+  std::string train(EncodedPolicy& policy) {
     const dtool::trainer::Run run{experiment_, options_, meeting_, group_};
     testing::internal::CaptureStdout();
     train_ddppo(run, settings_, make_, policy);
     return testing::internal::GetCapturedStdout();
   }
 
-  Scores scores_of(const ActorCritic& policy) {
+  Scores scores_of(const EncodedPolicy& policy) {
     return Validator(make_, settings_.validation, policy, group_).validate();
   }
 
@@ -212,7 +214,7 @@ class CorridorRun : public OwnFolder {
 TEST_F(CorridorRun, ThePolicyLearnsToGoWhereTheRewardIs) {
   for (const int threads : {0, 2}) {
     settings_.threads = threads;
-    ActorCritic policy(kCorridorSpec, {8, 16}, at::kCPU);
+    EncodedPolicy policy(kCorridorSpec, kSmallPolicy, at::kCPU);
     const Scores before = scores_of(policy);
     ASSERT_EQ(before.size(), 2U);
     EXPECT_EQ(before[0].first, "validation_length");
@@ -228,11 +230,11 @@ TEST_F(CorridorRun, ThePolicyLearnsToGoWhereTheRewardIs) {
 }
 
 TEST_F(CorridorRun, WithoutAStateARunGoesOnWithNewEpisodes) {
-  ActorCritic policy(kCorridorSpec, {8, 16}, at::kCPU);
+  EncodedPolicy policy(kCorridorSpec, kSmallPolicy, at::kCPU);
   train(policy);
   settings_.pipeline.steps *= 2;
   options_.checkpoint = "latest";
-  ActorCritic again(kCorridorSpec, {8, 16}, at::kCPU);
+  EncodedPolicy again(kCorridorSpec, kSmallPolicy, at::kCPU);
   const std::string said = train(again);
   EXPECT_NE(said.find("resumed from"), said.npos) << said;
   EXPECT_NE(said.find("0 of 16 samplers go on"), said.npos) << said;
@@ -243,14 +245,14 @@ TEST_F(CorridorRun, ListedStagesFollowEachOtherWithLossesOfTheirOwn) {
   const LossWeights no_policy{1e-6, 0, 0};
   settings_.pipeline.listed = {{2560, {2, 4, 8}, no_policy, 1, 1}, {5120, {2, 4, 16}, {}, 1, 0.5}};
   settings_.pipeline.steps = 7680;
-  ActorCritic policy(kCorridorSpec, {8, 16}, at::kCPU);
+  EncodedPolicy policy(kCorridorSpec, kSmallPolicy, at::kCPU);
   const std::string said = train(policy);
   EXPECT_GT(scores_of(policy)[1].second, 0.95) << said;
   EXPECT_NE(said.find("stage 2 of 2: rollouts of 16 steps"), said.npos) << said;
   // What is logged is the loss with the stage's own weights.
   settings_.pipeline.listed.resize(1);
   settings_.pipeline.listed[0].loss = {0.1, 1e6, 0};
-  ActorCritic another(kCorridorSpec, {8, 16}, at::kCPU);
+  EncodedPolicy another(kCorridorSpec, kSmallPolicy, at::kCPU);
   const std::string heavy = train(another);
   const auto loss_in = [](const std::string& text) {
     return std::stod(text.substr(text.find("loss ") + 5));
@@ -284,7 +286,7 @@ TEST_F(CorridorRun, AValidationPlaysTheSameEpisodesAgainInTheEnvironmentsThatItH
     made.push_back(count);
     return std::make_unique<CorridorWithState>(set, seed, first, count);
   };
-  const ActorCritic policy(kCorridorSpec, {8, 16}, at::kCPU);
+  const EncodedPolicy policy(kCorridorSpec, kSmallPolicy, at::kCPU);
   settings_.validation.environments = 30;
   settings_.validation.episodes = 100;
   EXPECT_EQ(settings_.validation.episodes_of_each(), 4);

@@ -13,7 +13,7 @@
 
 #include "tests/trainer/ranks.h"
 #include "trainer/objectnav/samplers.h"
-#include "trainer/reinforcement/actor_critic.h"
+#include "trainer/reinforcement/encoded_policy.h"
 
 using namespace dtool::trainer;
 
@@ -21,12 +21,14 @@ namespace {
 
 constexpr std::uint64_t kSeed = 3;
 constexpr std::int64_t kHidden = 5;
+const PolicySettings kSmallPolicy{.embedding = 4, .memory = PolicyMemory::gru, .hidden = kHidden};
 
 /// The samplers of one rank.
 struct Rank {
-  explicit Rank(const SamplerRange& its, std::uint64_t seed = kSeed)
+  explicit Rank(const SamplerRange& its, std::uint64_t seed = kSeed,
+                const PolicySettings& settings = kSmallPolicy)
       : mine(its),
-        policy(objectnav_spec(), {4, kHidden}, at::kCPU),
+        policy(objectnav_spec(), settings, at::kCPU),
         samplers(EnvironmentSettings(), EpisodeSet::training, seed, its.first,
                  static_cast<int>(its.count)),
         collector(samplers, policy, 0.99, seed, its.first) {}
@@ -37,7 +39,7 @@ struct Rank {
   }
 
   SamplerRange mine;
-  ActorCritic policy;
+  EncodedPolicy policy;
   Samplers samplers;
   Collector collector;
 };
@@ -124,25 +126,28 @@ TEST(KeptSamplers, OfAFileThatSomebodyMadeChangeNothing) {
   }
 }
 
+// A policy may have no memory: then there are rows without values.
 TEST(KeptSamplers, AreGatheredFromUnequalShares) {
-  Rank all({0, 8});
-  const auto kept = kept_of(all);
-  const std::vector<SamplerRange> shares = {{0, 3}, {3, 1}, {4, 4}};
-  on_every_rank([&](const Group& group) {
-    static std::mutex one_at_a_time;  // LibTorch's default generator
-    std::optional<Rank> rank;
-    {
-      const std::lock_guard lock(one_at_a_time);
-      rank.emplace(shares[static_cast<std::size_t>(group.rank)]);
-    }
-    EXPECT_EQ(restore_samplers(kept, rank->mine, rank->samplers, rank->collector), 8);
-    const auto again = gather_samplers(group, shares, rank->samplers, rank->collector);
-    ASSERT_EQ(again.size(), kept.size());
-    for (std::size_t i = 0; i < kept.size(); ++i) {
-      EXPECT_EQ(again[i].name, kept[i].name);
-      EXPECT_TRUE(again[i].tensor.equal(kept[i].tensor)) << kept[i].name;
-    }
-  });
+  for (const PolicySettings& settings : {kSmallPolicy, PolicySettings()}) {
+    Rank all({0, 8}, kSeed, settings);
+    const auto kept = kept_of(all);
+    const std::vector<SamplerRange> shares = {{0, 3}, {3, 1}, {4, 4}};
+    on_every_rank([&](const Group& group) {
+      static std::mutex one_at_a_time;  // LibTorch's default generator
+      std::optional<Rank> rank;
+      {
+        const std::lock_guard lock(one_at_a_time);
+        rank.emplace(shares[static_cast<std::size_t>(group.rank)], kSeed, settings);
+      }
+      EXPECT_EQ(restore_samplers(kept, rank->mine, rank->samplers, rank->collector), 8);
+      const auto again = gather_samplers(group, shares, rank->samplers, rank->collector);
+      ASSERT_EQ(again.size(), kept.size());
+      for (std::size_t i = 0; i < kept.size(); ++i) {
+        EXPECT_EQ(again[i].name, kept[i].name);
+        EXPECT_TRUE(again[i].tensor.equal(kept[i].tensor)) << kept[i].name;
+      }
+    });
+  }
 }
 
 TEST(SamplerShares, OfAMachineAreItsRanksAndDifferByOneAtMost) {

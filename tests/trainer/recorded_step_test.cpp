@@ -13,7 +13,7 @@
 #include "tests/trainer/ranks.h"
 #include "trainer/objectnav/house.h"
 #include "trainer/objectnav/samplers.h"
-#include "trainer/reinforcement/actor_critic.h"
+#include "trainer/reinforcement/encoded_policy.h"
 #include "trainer/reinforcement/ppo_loss.h"
 #include "trainer/supervised/objective.h"
 #include "trainer/training/graphed_step.h"
@@ -214,7 +214,9 @@ TEST(RecordedStep, WaitsForNothingWithBatchNormAcrossRanks) {
 TEST(RecordedStep, WaitsForNothingInObjectNav) {
   constexpr std::int64_t kSteps = 5, kRows = 3, kHidden = 4;
   const auto floats = at::TensorOptions(at::kMeta).dtype(at::kFloat);
-  const ActorCritic policy(objectnav_spec(), {6, kHidden}, at::kMeta);
+  const EncodedPolicy policy(objectnav_spec(),
+                             {.embedding = 6, .memory = PolicyMemory::gru, .hidden = kHidden},
+                             at::kMeta);
   const at::Tensor observations =
       at::empty({kSteps, kRows, kObservationBytes}, floats.dtype(at::kByte));
   const at::Tensor memory = at::empty({kRows, kHidden}, floats);
@@ -230,4 +232,28 @@ TEST(RecordedStep, WaitsForNothingInObjectNav) {
                   .loss.backward();
             }),
             Names{});
+}
+
+// The meta device has no convolutions.
+TEST(RecordedStep, WaitsForNothingInAPolicyOfNumbersAndPixels) {
+  constexpr std::int64_t kSteps = 5, kRows = 3;
+  const auto floats = at::TensorOptions(at::kMeta).dtype(at::kFloat);
+  const EnvironmentSpec spec{
+      {{"place", {3}, ObservedKind::numbers, 0}, {"image", {3, 40, 40}, ObservedKind::pixels, 0}},
+      {{}, {-1}, {1}},
+      {"reward"}};
+  for (const PolicyMemory kind : {PolicyMemory::none, PolicyMemory::lstm}) {
+    const EncodedPolicy policy(
+        spec,
+        {.encoder_layers = {parse_layer("average_pool 2"), parse_layer("linear 4")},
+         .memory = kind,
+         .normalise_observations = NormaliseObservations::yes},
+        at::kMeta);
+    const at::Tensor observations =
+        at::empty({kSteps, kRows, spec.observation_bytes()}, floats.dtype(at::kByte));
+    const at::Tensor memory = at::empty({kRows, policy.memory_size()}, floats);
+    const at::Tensor keep = at::empty({kSteps, kRows}, floats);
+    EXPECT_EQ(waiting_in([&] { policy.unroll(observations, memory, keep); }), Names{});
+    EXPECT_EQ(waiting_in([&] { policy.act(observations[0], memory, keep[0]); }), Names{});
+  }
 }

@@ -13,7 +13,6 @@
 #include "trainer/objectnav/samplers.h"
 #include "trainer/objectnav/show_rollout.h"
 #include "trainer/reinforcement/actions.h"
-#include "trainer/reinforcement/actor_critic.h"
 #include "trainer/reinforcement/ddppo.h"
 #include "trainer/reinforcement/encoded_policy.h"
 #include "trainer/reinforcement/validation.h"
@@ -28,14 +27,8 @@ namespace {
 
 void prepare(Experiment& /*experiment*/, const Meeting& /*meeting*/) {}
 
-std::unique_ptr<Policy> make_policy(const ObjectNavSettings& settings, at::Device device) {
-  const EnvironmentSpec& spec = objectnav_spec(settings.environment.senses);
-  const PolicySettings& policy = settings.policy;
-  if (settings.environment.senses == Senses::cells && policy.memory == PolicyMemory::gru) {
-    return std::make_unique<ActorCritic>(spec, NetworkSettings{policy.embedding, policy.hidden},
-                                         device);
-  }
-  return std::make_unique<EncodedPolicy>(spec, policy, device);
+EncodedPolicy make_policy(const ObjectNavSettings& settings, at::Device device) {
+  return {objectnav_spec(settings.environment.senses), settings.policy, device};
 }
 
 void run_objectnav(const Run& run) {
@@ -45,27 +38,27 @@ void run_objectnav(const Run& run) {
     const int threads = set == EpisodeSet::training ? settings.learning.threads : 0;
     return std::make_unique<Samplers>(settings.environment, set, seed, first, count, threads);
   };
-  const std::unique_ptr<Policy> policy = make_policy(settings, run.group.device);
+  EncodedPolicy policy = make_policy(settings, run.group.device);
   if (settings.learning.validation.follow.empty()) {
-    train_ddppo(run, settings.learning, make, *policy);
+    train_ddppo(run, settings.learning, make, policy);
   } else {
-    follow_checkpoints(run, settings.learning, make, *policy);
+    follow_checkpoints(run, settings.learning, make, policy);
   }
 }
 
 /// One agent, with its memory of the episode.
 struct Agent {
-  std::unique_ptr<Policy> network;
+  EncodedPolicy network;
   Senses senses;
   std::uint64_t seed;
-  at::Tensor memory = at::zeros({1, network->memory_size()});
+  at::Tensor memory = at::zeros({1, network.memory_size()});
   at::Tensor observation = at::empty({1, observation_bytes(senses)}, at::kByte);
 
   Move choose(const Scene& scene) {
     const c10::NoGradGuard no_gradients;
     observe(senses, scene.house, scene.episode, observation.data_ptr<std::uint8_t>());
     const at::Tensor keep = at::full({1}, scene.episode.steps == 0 ? 0.0F : 1.0F);
-    const PolicyOutput seen = network->act(observation, memory, keep);
+    const PolicyOutput seen = network.act(observation, memory, keep);
     memory = seen.memory;
     float action = 0;
     float log_prob = 0;
@@ -89,7 +82,7 @@ void show_episode(const Experiment& experiment, const CommandLine& options) {
               rollout_seed(*options.rollout, settings)};
   const Group alone;
   CheckpointReader reader(alone, "", CheckpointFile(file));
-  restore_model(reader, *agent.network);
+  restore_model(reader, agent.network);
   show_rollout(
       *options.rollout, settings.environment, agent.seed,
       [&](const Scene& scene) { return agent.choose(scene); }, "the network of " + file.string());

@@ -8,6 +8,8 @@
 
 #include <string>
 
+#include "trainer/settings/usage_error.h"
+
 namespace dtool::trainer {
 namespace {
 
@@ -26,7 +28,11 @@ EncodedPolicy::EncodedPolicy(const EnvironmentSpec& spec, const PolicySettings& 
     : spec_(spec), device_(device), kind_(settings.memory), encoder_(spec, settings, "", device) {
   std::int64_t width = encoder_.width();
   if (settings.critic == Critic::separate) of_critic_.emplace(spec, settings, "critic.", device);
-  if (settings.normalise_observations == NormaliseObservations::yes && count_numbers(spec) > 0) {
+  if (settings.normalise_observations == NormaliseObservations::yes) {
+    if (count_numbers(spec) == 0) {
+      throw UsageError(
+          "model.normalise_observations is for numbers, but the environment shows none");
+    }
     moments_.emplace(count_numbers(spec), device);
   }
   if (kind_ != PolicyMemory::none) {

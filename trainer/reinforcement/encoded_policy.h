@@ -23,7 +23,7 @@ namespace dtool::trainer {
 /// beginning, whatever is observed. An LSTM's memory is its output and then its cell, side by side.
 class EncodedPolicy : public Policy {
  public:
-  /// Throws UsageError if a picture does not fit its encoder.
+  /// Throws UsageError if a picture does not fit its encoder, or no numbers are to be normalised.
   EncodedPolicy(const EnvironmentSpec& spec, const PolicySettings& settings, at::Device device);
 
   PolicyOutput act(const at::Tensor& observations, const at::Tensor& memory,

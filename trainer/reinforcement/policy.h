@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the learner knows of a network such as `ActorCritic`.
+// What the learner knows of a network such as `EncodedPolicy`.
 #pragma once
 
 #include <ATen/core/Tensor.h>

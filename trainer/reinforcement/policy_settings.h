@@ -25,7 +25,7 @@ enum class NormaliseObservations { no, yes };
 /// results go through the memory, if any, to the actions' parameters and the value.
 struct PolicySettings {
   std::string encoder = "nature";               ///< the name of a picture's layers
-  std::vector<Layer> encoder_layers;            ///< those of the experiment, instead
+  std::vector<Layer> encoder_layers = {};       ///< those of the experiment, instead
   std::vector<std::int64_t> layers = {64, 64};  ///< widths of the layers for numbers
   Layer activation = parse_layer("tanh");       ///< what follows each of these
   std::int64_t embedding = 64;                  ///< values of the encoded codes

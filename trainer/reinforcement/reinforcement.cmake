@@ -10,7 +10,6 @@ target_sources(dtool_trainer PRIVATE
   trainer/reinforcement/ppo_settings.cpp)
 target_sources(dtool_trainer_torch PRIVATE
   trainer/reinforcement/actions.cpp
-  trainer/reinforcement/actor_critic.cpp
   trainer/reinforcement/ddppo.cpp
   trainer/reinforcement/encoded_policy.cpp
   trainer/reinforcement/kept_samplers.cpp
