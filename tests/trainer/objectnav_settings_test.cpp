@@ -242,8 +242,7 @@ TEST(ObjectNavSettings, OnlyPicturesHaveAnEncoder) {
   EXPECT_EQ(objectnav_of(pictures).environment.senses, Senses::rgbd);
   EXPECT_EQ(objectnav_of(pictures).policy.encoder, "nature_half");
   EXPECT_EQ(objectnav_of(pictures).policy.memory, PolicyMemory::gru);
-  EXPECT_GT(pictures.own->multiply_adds_per_batch({1, 1}),
-            10 * parse("").own->multiply_adds_per_batch({1, 1}));
+  EXPECT_EQ(pictures.own->multiply_adds_per_batch({1, 1}), 0) << "worth one thread";
   EXPECT_EQ(mistake_in("model.encoder = 'impala'\n"),
             ":2: model.encoder is for environment.observation = \"rgbd\"");
   EXPECT_EQ(mistake_in("environment.observation = 'rgbd'\nmodel.encoder_layers = ['conv 8 80']\n"),

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // On CPUs convolutions go over few pictures at a time, channels last: what one layer writes is then
-// still in the cache when the next one reads it (docs/reinforcement.md has the figures).
+// still in the cache when the next one reads it. Beside anything else that computes, two threads
+// wait for each other more than they do (docs/reinforcement.md has the figures).
 #include "trainer/reinforcement/observation_encoder.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <c10/core/GradMode.h>
 #include <torch/nn/init.h>
 
@@ -90,6 +92,7 @@ void ObservationEncoder::add_pictures(const EnvironmentSpec& spec, const PolicyS
     }
     begin += each.bytes();
   }
+  if (!pictures_.empty() && device_.is_cpu()) at::set_num_threads(1);
 }
 
 at::Tensor ObservationEncoder::encode(const at::Tensor& observations,

@@ -37,7 +37,8 @@ class RunningMoments {
 /// Weights are drawn from the default generator: orthogonal, scaled by sqrt(2); biases are 0.
 class ObservationEncoder {
  public:
-  /// `prefix` begins the names of its parameters. Throws UsageError if a picture does not fit.
+  /// `prefix` begins the names of its parameters. Throws UsageError if a picture does not fit. With
+  /// pictures on a CPU, the process computes with one thread from now on.
   ObservationEncoder(const EnvironmentSpec& spec, const PolicySettings& settings,
                      const std::string& prefix, at::Device device);
 

@@ -44,7 +44,8 @@ std::vector<Layer> layers_of_picture(const PolicySettings& settings, const Obser
 /// Those for numbers.
 std::vector<Layer> layers_of_numbers(const PolicySettings& settings);
 
-/// Multiply-adds of the forward pass for one observation.
+/// Multiply-adds of the forward pass for one observation, by which threads are counted. With
+/// pictures 0: their convolutions are to have one thread.
 std::int64_t multiply_adds(const PolicySettings& settings, const EnvironmentSpec& spec);
 
 }  // namespace dtool::trainer
