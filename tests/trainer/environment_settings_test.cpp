@@ -72,9 +72,9 @@ TEST(EnvironmentSettingsTest, MistakesAreNamed) {
             ":4: environment.gymnasium is for dtool_env.py, and environment.command names another "
             "program");
   EXPECT_EQ(mistake_in_table("gymnasium = 'X'\nkwargs = 3"),
-            ":4: environment.kwargs is not a table | docs/environments.md has an example");
+            ":4: environment.kwargs is not a table | docs/simulators.md has an example");
   EXPECT_EQ(mistake_in_table("gymnasium = 'X'\nwrappers = 'a.B'"),
-            ":4: environment.wrappers is not a list | docs/environments.md has an example");
+            ":4: environment.wrappers is not a list | docs/simulators.md has an example");
   EXPECT_EQ(
       mistake_in_table("gymnasium = 'X'\nkwargs = {a = [inf]}"),
       ":4: environment.kwargs: has a date, or a number that is not finite, which JSON has not");

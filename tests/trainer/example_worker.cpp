@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A worker of environments for workload = "ppo" in C++ without a library: what docs/environments.md
+// A worker of environments for workload = "ppo" in C++ without a library: what docs/simulators.md
 // says of the protocol, in short. Its environments are corridors of five cells. An agent begins in
 // one of the first three, goes left (action 0) or right (1), and sees its cell and the share of its
 // time that has passed. The right end is worth 1, and every step before costs 0.1; after ten steps

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Environments in processes of their own: the example of docs/environments.md, workers that go
+// Environments in processes of their own: the example of docs/simulators.md, workers that go
 // wrong in every way, and what is left of them.
 #include "trainer/environments/process_environments.h"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Serves Gymnasium environments to dtool-trainer, which starts it for workload = "ppo" (docs/environments.md has the protocol).
+"""Serves Gymnasium environments to dtool-trainer, which starts it for workload = "ppo" (docs/simulators.md has the protocol).
 
 It needs gymnasium and numpy only. Alone it says what an environment is and how fast it steps; KEY=JSON is a key of [environment]:
     python3 dtool_env.py CartPole-v1 kwargs='{"sutton_barto_reward": true}'

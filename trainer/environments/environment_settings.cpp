@@ -29,7 +29,7 @@ void hand_on(TomlReader& reader, const std::string& name, json::value_t type, js
   request[name] = json::parse(*value);
   if (request[name].type() == type) return;
   refuse(reader, key, type == json::value_t::array ? "is not a list" : "is not a table",
-         "docs/environments.md has an example");
+         "docs/simulators.md has an example");
 }
 
 WorkerSettings read_worker(TomlReader& reader) {

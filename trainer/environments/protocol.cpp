@@ -160,7 +160,7 @@ WorkerAnswer read_answer(const WorkerSettings& settings, std::string_view line) 
   } catch (const std::exception& wrong) {
     throw UsageError(fmt::format("environment {}: its worker's spec cannot be used: {}",
                                  settings.name, plain(wrong.what())),
-                     "docs/environments.md says what a worker answers");
+                     "docs/simulators.md says what a worker answers");
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The words between a rank and its workers, the processes in which environments run
-// (docs/environments.md), and the layout of the memory that they share. ProcessEnvironments speaks
+// (docs/simulators.md), and the layout of the memory that they share. ProcessEnvironments speaks
 // them. A worker is a program of somebody else's: nothing that it says is believed unchecked.
 #pragma once
 
@@ -51,7 +51,7 @@ struct WorkerAnswer {
 inline constexpr std::size_t kLongestWorkerLine = std::size_t{1} << 18;
 
 /// Reads a worker's answer to its task; the spec's scores are the reward and those of the settings.
-/// Throws UsageError: for a spec that is none or goes beyond the limits of docs/environments.md,
+/// Throws UsageError: for a spec that is none or goes beyond the limits of docs/simulators.md,
 /// and with the worker's own words if it could not make its environments.
 WorkerAnswer read_answer(const WorkerSettings& settings, std::string_view line);
 
