@@ -82,8 +82,8 @@ TEST(EnvironmentsFuzz, ASpecIsWithinTheLimitsOrRefused) {
       EXPECT_EQ(std::string(mistake.what()).find('\n'), std::string::npos) << line;
       ++refused;
     }
-    const trainer::WorkerError error = trainer::read_error(line);
-    EXPECT_EQ(error.message.find_first_of("\n\x1b"), std::string::npos) << line;
+    const trainer::WorkerFailed error = trainer::read_error(line);
+    EXPECT_EQ(std::string(error.what()).find_first_of("\n\x1b"), std::string::npos) << line;
     EXPECT_GE(error.environment, -1) << line;
   }
   EXPECT_GT(read, 10);

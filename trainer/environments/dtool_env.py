@@ -44,7 +44,7 @@ def make(task):
     try:
         # Gymnasium's checker only warns; what is written into the memory is checked anyway.
         environment = gymnasium.make(task["gymnasium"], disable_env_checker=True, **task.get("kwargs", {}))
-    except gymnasium.error.UnregisteredEnv as error:
+    except gymnasium.error.Error as error:
         raise Problem(str(error), "environment.gymnasium is an id of Gymnasium's, and environment.import a module that registers it") from error
     for wrapper in task.get("wrappers", []):
         wrapper = {"name": wrapper} if isinstance(wrapper, str) else wrapper

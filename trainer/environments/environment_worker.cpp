@@ -208,7 +208,8 @@ bool EnvironmentWorker::wait_for_something(Deadline deadline) {
 
 void EnvironmentWorker::forward_output() {
   std::array<char, 4096> piece;
-  while (output_ >= 0) {
+  // Not for ever: a worker may write faster than it can be read.
+  for (int pieces = 0; pieces < 64 && output_ >= 0; ++pieces) {
     const ssize_t size = ::read(output_, piece.data(), piece.size());
     if (size < 0 && errno == EINTR) continue;
     if (size < 0) return;

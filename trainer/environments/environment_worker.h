@@ -8,23 +8,12 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 
 #include "trainer/environments/protocol.h"
 
 namespace dtool::trainer {
-
-/// A worker that is gone, silent too long, or no longer to be believed. `what()` is the end of a
-/// sentence that begins with its environment: "died: …".
-struct WorkerFailed : std::runtime_error {
-  explicit WorkerFailed(const std::string& message, std::string hint_text = "",
-                        int environment_number = -1)
-      : std::runtime_error(message), hint(std::move(hint_text)), environment(environment_number) {}
-  std::string hint;  ///< or empty
-  int environment;   ///< counted from the worker's first; -1: not known
-};
 
 /// The process inherits a socket, its doorbell, and memory without a name, and nothing else of this
 /// process but the standard streams: what it writes goes to this process's stderr. It dies with the

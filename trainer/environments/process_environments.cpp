@@ -181,8 +181,8 @@ void ProcessEnvironments::wait() {
 void ProcessEnvironments::hear(Worker& worker) {
   const std::string line = worker.process->hear(worker.deadline);
   if (!line.empty()) {
-    const WorkerError error = read_error(line);
-    throw WorkerFailed("failed: " + error.message, error.hint, error.environment);
+    const WorkerFailed error = read_error(line);
+    throw WorkerFailed(fmt::format("failed: {}", error.what()), error.hint, error.environment);
   }
   take(worker);
   worker.rung.reset();

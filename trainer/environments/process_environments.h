@@ -15,8 +15,6 @@
 
 namespace dtool::trainer {
 
-struct WorkerFailed;
-
 /// An environment of this rank cannot go on. The message names it by its number among all ranks'
 /// environments, with its seed and its worker's last words. (Other ranks know nothing of it.)
 struct EnvironmentFailed : std::runtime_error {

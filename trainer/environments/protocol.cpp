@@ -149,8 +149,8 @@ std::string task_line(const WorkerSettings& settings, EpisodeSet set, std::int64
 WorkerAnswer read_answer(const WorkerSettings& settings, std::string_view line) {
   const json answer = parse(line);
   if (answer.is_null() || answer.contains("error")) {
-    const WorkerError error = read_error(line);
-    throw UsageError(fmt::format("environment {}: {}", settings.name, error.message), error.hint);
+    const WorkerFailed error = read_error(line);
+    throw UsageError(fmt::format("environment {}: {}", settings.name, error.what()), error.hint);
   }
   try {
     WorkerAnswer read = read_spec(answer);
@@ -181,19 +181,18 @@ std::string describe(const WorkerAnswer& answer) {
   return answer.hash.empty() ? words : words + ", source " + answer.hash;
 }
 
-WorkerError read_error(std::string_view line) {
+WorkerFailed read_error(std::string_view line) {
   const json error = parse(line);
   if (error.is_null() || !error.contains("error")) {
     const std::string quoted =
         json(std::string(line.substr(0, 80))).dump(-1, ' ', true, json::error_handler_t::replace);
-    return {"its worker said what is no answer: " + plain(quoted), "", -1};
+    return WorkerFailed("its worker said what is no answer: " + plain(quoted));
   }
-  WorkerError read{plain(error["error"]), plain(error.value("hint", json())), -1};
   const json environment = error.value("environment", json());
-  if (environment.is_number_unsigned() && environment.get<std::uint64_t>() < 1U << 30U) {
-    read.environment = environment.get<int>();
-  }
-  return read;
+  const bool is_known =
+      environment.is_number_unsigned() && environment.get<std::uint64_t>() < 1U << 30U;
+  return WorkerFailed(plain(error["error"]), plain(error.value("hint", json())),
+                      is_known ? environment.get<int>() : -1);
 }
 
 WorkerLayout layout_of(const EnvironmentSpec& spec, int count) {

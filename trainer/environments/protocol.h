@@ -7,8 +7,10 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "trainer/reinforcement/environments.h"
@@ -55,15 +57,17 @@ inline constexpr std::size_t kLongestWorkerLine = std::size_t{1} << 18;
 /// and with the worker's own words if it could not make its environments.
 WorkerAnswer read_answer(const WorkerSettings& settings, std::string_view line);
 
-/// What a worker says when it cannot go on.
-struct WorkerError {
-  std::string message;
-  std::string hint;      ///< or empty
-  int environment = -1;  ///< counted from the worker's first; -1: it does not say
+/// A worker that is gone, silent too long, or no longer to be believed. `what()` is the end of a
+/// sentence about it: "ended with exit code 1".
+struct WorkerFailed : std::runtime_error {
+  explicit WorkerFailed(const std::string& message, std::string hint_text = "", int number = -1)
+      : std::runtime_error(message), hint(std::move(hint_text)), environment(number) {}
+  std::string hint;  ///< or empty
+  int environment;   ///< counted from the worker's first; -1: not known
 };
 
-/// Never throws: a line that is no error's is quoted.
-WorkerError read_error(std::string_view line);
+/// What a worker says when it cannot go on. A line that is no error's is quoted.
+WorkerFailed read_error(std::string_view line);
 
 /// The answer in words on one line: equal lines for equal answers.
 std::string describe(const WorkerAnswer& answer);

@@ -28,7 +28,7 @@ spaces = SimpleNamespace(
     Tuple=kind("Tuple", lambda self, *inner: Space.__init__(self, spaces=inner)),
     Text=kind("Text", lambda self: Space.__init__(self, (), "U")),
     Graph=kind("Graph", lambda self: Space.__init__(self)))
-error = SimpleNamespace(UnregisteredEnv=type("UnregisteredEnv", (Exception,), {}))
+error = SimpleNamespace(Error=type("Error", (Exception,), {}))
 
 
 class Everything:
@@ -97,5 +97,5 @@ class Graphed(Everything):
 def make(identifier, disable_env_checker, **kwargs):
     known = {"Everything-v0": Everything, "Boxed-v0": Boxed, "Graphed-v0": Graphed}
     if identifier not in known:
-        raise error.UnregisteredEnv(f"no {identifier}")
+        raise error.Error(f"no {identifier}")
     return known[identifier](**kwargs)
