@@ -85,6 +85,9 @@ TEST(EnvironmentSettingsTest, MistakesAreNamed) {
             ":4: environment.threads is not for workload = \"ppo\", which has environment.workers");
   EXPECT_EQ(mistake_in_table("gymnasium = 'X'\non_failure = 'again'"),
             ":4: environment.on_failure is one of stop, restart, not 'again'");
+  EXPECT_EQ(mistake_in_table("gymnasium = 'X'\nscores = ['won', 'reward']"),
+            ":4: environment.scores names the reward, which is always the first score | leave it "
+            "out");
   EXPECT_EQ(mistake_in_table("gymnasium = 'X'\nworkers = 0"),
             ":4: environment.workers must be from 1 to 4096, not 0");
   EXPECT_EQ(mistake_in_table("gymnasium = 'X'\nkwargs = {a = '" + std::string(70'000, 'x') + "'}"),

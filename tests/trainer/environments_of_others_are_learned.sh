@@ -74,6 +74,9 @@ mistake() {  # RANKS PATTERN: what mistake.toml ends with
 experiment mistake.toml
 sed -i "s,$worker,/no/such/worker," mistake.toml
 mistake 1 'environment /no/such/worker: its worker ended with exit code 127'
+code=0
+"$trainer" rollout learns.toml > mistake.log 2>&1 || code=$?
+{ [ "$code" = 2 ] && grep -q "^dtool-trainer: learns.toml: its workload has no episodes" mistake.log; } || fail "a rollout is not refused"
 # The one with numbers from 0 on has another spec, as on a machine that has another version of the environment.
 experiment mistake.toml
 sed -i "s,$worker,$(dirname "$trainer")/faulty_worker,; s,$work,disagrees,; s,workers = 2,workers = 1," mistake.toml

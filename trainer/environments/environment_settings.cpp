@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "trainer/settings/toml_reader.h"
@@ -67,6 +68,10 @@ WorkerSettings read_worker(TomlReader& reader) {
            "have the environment read a file");
   }
   worker.scores = reader.texts("environment.scores", {});
+  if (std::ranges::count(worker.scores, "reward") != 0) {
+    refuse(reader, "environment.scores", "names the reward, which is always the first score",
+           "leave it out");
+  }
   worker.workers =
       static_cast<int>(reader.integer_if_given("environment.workers", {1, 4096}).value_or(0));
   worker.on_failure =

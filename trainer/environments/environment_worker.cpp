@@ -144,24 +144,18 @@ void EnvironmentWorker::hang_up() {
 }
 
 std::byte* EnvironmentWorker::share(std::size_t size) {
-  int error = EINTR;
   // Takes the pages now: without them, a write to this memory would end the process.
-  while (error == EINTR) error = posix_fallocate(shared_, 0, static_cast<off_t>(size));
-  void* mapped = MAP_FAILED;
-  if (error == 0) {
-    mapped = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, shared_, 0);
-    error = errno;
+  do {
+    errno = posix_fallocate(shared_, 0, static_cast<off_t>(size));
+  } while (errno == EINTR);
+  void* mapped =
+      errno != 0 ? MAP_FAILED : mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, shared_, 0);
+  if (mapped == MAP_FAILED ||
+      fcntl(shared_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+    fail_here("cannot share memory with environments");
   }
-  if (mapped == MAP_FAILED) {
-    throw std::system_error(error, std::generic_category(),
-                            fmt::format("no {} bytes of shared memory for environments", size));
-  }
-  memory_ = static_cast<std::byte*>(mapped);
   size_ = size;
-  if (fcntl(shared_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
-    fail_here("cannot seal the memory of environments");
-  }
-  return memory_;
+  return memory_ = static_cast<std::byte*>(mapped);
 }
 
 void EnvironmentWorker::say(std::string_view bytes) {
@@ -240,16 +234,13 @@ void EnvironmentWorker::fail(const std::string& how) {
 
 /// The end of its words is seen a little before that of the process.
 void EnvironmentWorker::tell_death() {
-  const auto deadline = Clock::now() + kGrace;
   siginfo_t ended{};
-  while (ended.si_pid == 0 && Clock::now() < deadline) {
-    if (waitid(P_PID, static_cast<id_t>(process_), &ended, WEXITED | WNOHANG | WNOWAIT) != 0) break;
-    if (ended.si_pid == 0) poll(nullptr, 0, 1);
+  for (int i = 0; ended.si_pid == 0 && i < 2000; ++i) {  // milliseconds
+    if (i > 0) poll(nullptr, 0, 1);
+    waitid(P_PID, static_cast<id_t>(process_), &ended, WEXITED | WNOHANG | WNOWAIT);
   }
   if (ended.si_pid == 0) fail("closed its doorbell");
-  if (ended.si_code == CLD_EXITED) {
-    fail(fmt::format("ended with exit code {}", ended.si_status));
-  }
+  if (ended.si_code == CLD_EXITED) fail(fmt::format("ended with exit code {}", ended.si_status));
   fail(fmt::format("was killed by signal {} ({})", ended.si_status, strsignal(ended.si_status)));
 }
 

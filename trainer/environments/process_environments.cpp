@@ -158,10 +158,14 @@ void ProcessEnvironments::begin(int begin, int end, const StepArrays& arrays) {
                 (its_end - its_first) * values * sizeof(float));
     const bool any_new = std::any_of(slots_.begin() + first, slots_.begin() + last,
                                      [](const Slot& slot) { return slot.is_new; });
-    each.rung = {any_new ? WorkerRing::reset : WorkerRing::step, its_first, its_end};
-    each.deadline = Clock::now() + settings_.step_timeout;
-    each.process->say({reinterpret_cast<const char*>(&*each.rung), sizeof(WorkerRing)});
+    ring(each, {any_new ? WorkerRing::reset : WorkerRing::step, its_first, its_end});
   }
+}
+
+void ProcessEnvironments::ring(Worker& worker, const WorkerRing& rung) const {
+  worker.rung = rung;
+  worker.deadline = Clock::now() + settings_.step_timeout;
+  worker.process->say({reinterpret_cast<const char*>(&rung), sizeof rung});
 }
 
 void ProcessEnvironments::wait() {
@@ -404,9 +408,7 @@ GoesOn ProcessEnvironments::restore(const std::vector<std::uint8_t>& state) {
       give_seed(each, i);
     }
     if (each.begin >= end) continue;
-    each.rung = {WorkerRing::reset, 0, static_cast<std::uint32_t>(end - each.begin)};
-    each.deadline = Clock::now() + settings_.step_timeout;
-    each.process->say({reinterpret_cast<const char*>(&*each.rung), sizeof(WorkerRing)});
+    ring(each, {WorkerRing::reset, 0, static_cast<std::uint32_t>(end - each.begin)});
   }
   wait();
   return GoesOn::with_new_episodes;

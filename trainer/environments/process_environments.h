@@ -60,6 +60,7 @@ class ProcessEnvironments : public Environments {
 
   void start(Worker& worker);
   void greet(Worker& worker);
+  void ring(Worker& worker, const WorkerRing& rung) const;
   void hear(Worker& worker);
   void take(Worker& worker);
   void take_results(const Worker& worker, int begin, int end);
