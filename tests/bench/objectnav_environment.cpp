@@ -97,7 +97,8 @@ void print_parts() {
   std::vector<std::uint8_t> picture(kPictureBytes);
   print_part("a picture of the camera", kCalls, [&](int i) {
     const auto cells = house.free_cells();
-    take_picture(house, cells[static_cast<std::size_t>(i) % cells.size()], i & 3, picture.data());
+    take_picture(house, cells[static_cast<std::size_t>(i) % cells.size()], i & 3, kNoClass,
+                 picture.data());
   });
 }
 

@@ -22,9 +22,9 @@ using Picture = std::vector<std::uint8_t>;
 constexpr int kPlane = kPictureSide * kPictureSide;
 constexpr int kMiddle = kPictureSide / 2;
 
-Picture picture(const House& house, Cell cell, Heading heading) {
+Picture picture(const House& house, Cell cell, Heading heading, int marked = kNoClass) {
   Picture bytes(kPictureBytes);
-  take_picture(house, cell, heading, bytes.data());
+  take_picture(house, cell, heading, marked, bytes.data());
   return bytes;
 }
 
@@ -106,6 +106,23 @@ TEST(ObjectNavCamera, EveryClassLooksUnlikeTheOthersAndUnlikeFurniture) {
     looks.insert(seen_ahead(std::string("..") + object));
   }
   EXPECT_EQ(looks.size(), 3U + kObjectClasses);
+}
+
+TEST(ObjectNavCamera, MarksTheClassThatItIsTold) {
+  const House house = corridor("..B.C");
+  const Cell cell = cell_at(1, 2);
+  EXPECT_EQ(picture(house, cell, 1, 0), picture(house, cell, 1));
+  const auto marked = [&](int kind) {
+    const Picture seen = picture(house, cell, 1, kind);
+    int pixels = 0;
+    for (std::size_t i = 0; i < kPlane; ++i) {
+      pixels += seen[i] > 100 && seen[i + kPlane] == 0 && seen[i + 2 * kPlane] == seen[i] ? 1 : 0;
+    }
+    return pixels;
+  };
+  EXPECT_EQ(marked(kNoClass), 0);
+  EXPECT_GT(marked(1), marked(2));
+  EXPECT_GT(marked(2), 0);
 }
 
 TEST(ObjectNavCamera, ADoorHasAFrameAndIsSeenThrough) {

@@ -225,7 +225,8 @@ TEST(ObjectNavSamplers, WithACameraAnObservationIsItsPictureAndThreeBytes) {
     EXPECT_EQ(seen.rewards, looked.rewards);
     take_step(settings, static_cast<Move>(step % 5), scene);
     std::vector<std::uint8_t> expected(kPictureBytes);
-    take_picture(scene.house, scene.episode.cell, view_heading(scene.episode), expected.data());
+    take_picture(scene.house, scene.episode.cell, view_heading(scene.episode), kNoClass,
+                 expected.data());
     const std::uint8_t* const bytes = &looked.observations[2 * (kPictureBytes + 3)];
     const std::uint8_t* const others = &seen.observations[2 * kObservationBytes];
     ASSERT_TRUE(std::equal(expected.begin(), expected.end(), bytes)) << "step " << step;

@@ -243,6 +243,11 @@ TEST(ObjectNavSettings, OnlyPicturesHaveAnEncoder) {
   EXPECT_EQ(objectnav_of(pictures).policy.encoder, "nature_half");
   EXPECT_EQ(objectnav_of(pictures).policy.memory, PolicyMemory::gru);
   EXPECT_EQ(pictures.own->multiply_adds_per_batch({1, 1}), 0) << "worth one thread";
+  EXPECT_TRUE(
+      objectnav_of(parse("environment.observation = 'rgbd'\nenvironment.marks_goal = true\n"))
+          .environment.marks_goal);
+  EXPECT_EQ(mistake_in("environment.marks_goal = true\n"),
+            ":2: environment.marks_goal is for environment.observation = \"rgbd\"");
   EXPECT_EQ(mistake_in("model.encoder = 'impala'\n"),
             ":2: model.encoder is for environment.observation = \"rgbd\"");
   EXPECT_EQ(mistake_in("environment.observation = 'rgbd'\nmodel.encoder_layers = ['conv 8 80']\n"),

@@ -219,6 +219,9 @@ constexpr std::array<std::array<Rgbd, 2>, kObjectClasses> kShapeColours = {{
     {colour(255, 210, 0), colour(200, 0, 0)},       // vase
 }};
 
+/// Of the class that is marked; nothing else has these colours.
+constexpr std::array<Rgbd, 2> kMarked = {colour(255, 0, 255), colour(255, 0, 255)};
+
 constexpr char texel_of(int kind, int row, int column) {
   const auto line = static_cast<std::size_t>(kind / kSideBySide * kTexels + row);
   return kShapes[line][static_cast<std::size_t>(kind % kSideBySide * (kTexels + 1) + column)];
@@ -279,12 +282,20 @@ void draw_furniture(Column& column, const Entry& at, int top_row, Rgbd what) {
   });
 }
 
+/// What is drawn, where, and which class is marked.
+struct Shot {
+  const House& house;
+  Cell cell;
+  Heading heading;
+  int marked;
+};
+
 /// The shape stands upright in the middle of its cell and faces the camera.
-void draw_object(Column& column, int x, const Entry& at, int kind) {
+void draw_object(Column& column, int x, const Entry& at, int kind, int marked) {
   const int aside = slope(x) * at.forward - at.right * kUnits + kUnits / 2;
   if (at.forward <= 0 || aside < 0 || aside >= kUnits) return;
   const int depth = at.forward * kUnits;
-  const auto& colour = kShapeColours[static_cast<std::size_t>(kind)];
+  const auto& colour = kind == marked ? kMarked : kShapeColours[static_cast<std::size_t>(kind)];
   const std::array<Rgbd, 2> colours = {lit(colour[0], depth), lit(colour[1], depth)};
   std::uint64_t holes = 0;
   const std::uint64_t before = column.open;
@@ -313,8 +324,8 @@ void fill_ground(Column& column, int x, const Entry& end, std::size_t ground) {
 }
 
 /// Draws what the ray meets in a cell, from its entry to its end, which is the next entry.
-void draw_cell(Column& column, int x, std::uint8_t seen, std::size_t ground, const Entry& at,
-               const Entry& end) {
+void draw_cell(Column& column, int x, std::uint8_t seen, int marked, std::size_t ground,
+               const Entry& at, const Entry& end) {
   if (seen == kTallFurniture) {
     draw_furniture(column, at, at.tall, kTallWood);
   } else if (seen == kLowFurniture) {
@@ -326,13 +337,14 @@ void draw_cell(Column& column, int x, std::uint8_t seen, std::size_t ground, con
     column.fill(0, is_post ? kPictureSide : at.lintel, [&](int) { return frame; });
     column.fill_above(end.lintel, kLintelRows);
   } else if (seen >= kObject) {
-    draw_object(column, x, at, seen - kObject);
+    draw_object(column, x, at, seen - kObject, marked);
   }
   fill_ground(column, x, end, ground);
   column.fill_above(end.ceiling, kCeilingRows);
 }
 
-void draw_column(const House& house, Cell cell, Heading heading, int x, Column& column) {
+void draw_column(const Shot& shot, int x, Column& column) {
+  const auto& [house, cell, heading, marked] = shot;
   column.open = ~std::uint64_t{0};
   const Ray& ray = kRays[static_cast<std::size_t>(x)];
   const Cell ahead = kAhead[static_cast<std::size_t>(heading)];
@@ -345,18 +357,19 @@ void draw_column(const House& house, Cell cell, Heading heading, int x, Column& 
     const std::uint8_t seen = house.seen(cell + ray[i].forward * ahead + ray[i].right * right);
     if (seen == kWall || seen == kHidden) return draw_wall(column, ray[i], ground);
     ground = ground_of(seen, ground);
-    draw_cell(column, x, seen, ground, ray[i], ray[i + 1]);
+    draw_cell(column, x, seen, marked, ground, ray[i], ray[i + 1]);
   }
   column.fill(0, kPictureSide, [](int) { return Rgbd{0xff000000}; });
 }
 
 }  // namespace
 
-void take_picture(const House& house, Cell cell, Heading heading, std::uint8_t* picture) {
+void take_picture(const House& house, Cell cell, Heading heading, int marked,
+                  std::uint8_t* picture) {
   constexpr int kPlane = kPictureSide * kPictureSide;
   Column column;
   for (int x = 0; x < kPictureSide; ++x) {
-    draw_column(house, cell, heading, x, column);
+    draw_column({house, cell, heading, marked}, x, column);
     std::uint8_t* next = picture + x;
     for (const Rgbd pixel : column.pixels) {
       next[0] = static_cast<std::uint8_t>(pixel);

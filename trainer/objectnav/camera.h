@@ -18,12 +18,16 @@ inline constexpr int kPictureBytes = kPicturePlanes * kPictureSide * kPictureSid
 /// The depth plane counts in these steps along the direction of the look, up to 255 of them: 8 m.
 inline constexpr double kDepthMetres = kCellMetres / 16;
 
+/// No class, for `marked`.
+inline constexpr int kNoClass = -1;
+
 /// Takes the picture from the middle of `cell` in the direction `heading` (that of the look, not of
 /// the body), with the camera 0.75 m above the floor and an angle of view of 103 degrees both ways.
 /// Walls are 2.5 m high and painted by the room in front of them, doors are 2 m high and have a
 /// frame. Tall furniture hides what is behind it; low furniture and objects are seen over. Each
-/// class of objects has a shape and colours; the goal looks like any object of its class. Integers
+/// class of objects has a shape and colours; those of the class `marked` are magenta. Integers
 /// only: the same bytes on every machine. Allocates nothing.
-void take_picture(const House& house, Cell cell, Heading heading, std::uint8_t* picture);
+void take_picture(const House& house, Cell cell, Heading heading, int marked,
+                  std::uint8_t* picture);
 
 }  // namespace dtool::trainer

@@ -114,9 +114,11 @@ void observe(const House& house, const Episode& episode, std::uint8_t* observati
   observation[kHeadByte] = episode.head;
 }
 
-void observe(Senses senses, const House& house, const Episode& episode, std::uint8_t* observation) {
-  if (senses == Senses::cells) return observe(house, episode, observation);
-  take_picture(house, episode.cell, view_heading(episode), observation);
+void observe(const EnvironmentSettings& settings, const House& house, const Episode& episode,
+             std::uint8_t* observation) {
+  if (settings.senses == Senses::cells) return observe(house, episode, observation);
+  take_picture(house, episode.cell, view_heading(episode),
+               settings.marks_goal ? episode.goal : kNoClass, observation);
   observation[kPictureBytes] = static_cast<std::uint8_t>(episode.goal);
   observation[kPictureBytes + 1] = episode.previous;
   observation[kPictureBytes + 2] = episode.head;

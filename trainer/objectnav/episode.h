@@ -62,7 +62,8 @@ constexpr std::int64_t observation_bytes(Senses senses) {
 }
 
 /// Writes the `observation_bytes` bytes of the observation.
-void observe(Senses senses, const House& house, const Episode& episode, std::uint8_t* observation);
+void observe(const EnvironmentSettings& settings, const House& house, const Episode& episode,
+             std::uint8_t* observation);
 
 /// The direction the agent looks in.
 Heading view_heading(const Episode& episode);

@@ -40,7 +40,7 @@ std::string base64(const std::string& bytes) {
 /// The camera's picture, and the depths in grey to its right.
 std::string frame(const House& house, const Episode& now) {
   std::vector<std::uint8_t> picture(kPictureBytes);
-  take_picture(house, now.cell, view_heading(now), picture.data());
+  take_picture(house, now.cell, view_heading(now), kNoClass, picture.data());
   constexpr std::size_t kSide = kPictureSide, kPlane = kSide * kSide;
   std::vector<std::uint8_t> pixels(2 * 3 * kPlane);
   for (std::size_t i = 0; i < kPlane; ++i) {

@@ -49,14 +49,14 @@ void run_objectnav(const Run& run) {
 /// One agent, with its memory of the episode.
 struct Agent {
   EncodedPolicy network;
-  Senses senses;
+  const EnvironmentSettings& settings;
   std::uint64_t seed;
   at::Tensor memory = at::zeros({1, network.memory_size()});
-  at::Tensor observation = at::empty({1, observation_bytes(senses)}, at::kByte);
+  at::Tensor observation = at::empty({1, observation_bytes(settings.senses)}, at::kByte);
 
   Move choose(const Scene& scene) {
     const c10::NoGradGuard no_gradients;
-    observe(senses, scene.house, scene.episode, observation.data_ptr<std::uint8_t>());
+    observe(settings, scene.house, scene.episode, observation.data_ptr<std::uint8_t>());
     const at::Tensor keep = at::full({1}, scene.episode.steps == 0 ? 0.0F : 1.0F);
     const PolicyOutput seen = network.act(observation, memory, keep);
     memory = seen.memory;
@@ -78,7 +78,7 @@ void show_episode(const Experiment& experiment, const CommandLine& options) {
     throw UsageError(fmt::format("--checkpoint auto: none in {}", checkpoints_of(options).string()),
                      "give the same --output_dir as the earlier training");
   }
-  Agent agent{make_policy(settings, at::kCPU), settings.environment.senses,
+  Agent agent{make_policy(settings, at::kCPU), settings.environment,
               rollout_seed(*options.rollout, settings)};
   const Group alone;
   CheckpointReader reader(alone, "", CheckpointFile(file));

@@ -118,6 +118,11 @@ std::unique_ptr<WorkloadSettings> read(TomlReader& reader, Experiment& experimen
       "model.hidden");
   objectnav.environment.senses = choose<Senses>(reader, "environment.observation",
                                                 {{"cells", Senses::cells}, {"rgbd", Senses::rgbd}});
+  if (objectnav.environment.senses == Senses::rgbd) {
+    objectnav.environment.marks_goal = reader.boolean("environment.marks_goal", false);
+  } else {
+    reader.refuse_if_given("environment.marks_goal", "is for environment.observation = \"rgbd\"");
+  }
   read_house(reader, objectnav.environment);
   read_episode(reader, objectnav.environment);
   objectnav.policy = read_network(reader, objectnav.environment.senses);

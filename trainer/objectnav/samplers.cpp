@@ -157,7 +157,7 @@ void Samplers::observe(std::span<std::uint8_t> observations) const {
   assert(observations.size() == samplers_.size() * bytes);
   std::uint8_t* next = observations.data();
   for (const Sampler& each : samplers_) {
-    dtool::trainer::observe(settings_.senses, each.scene.house, each.scene.episode, next);
+    dtool::trainer::observe(settings_, each.scene.house, each.scene.episode, next);
     next += bytes;
   }
 }
@@ -180,14 +180,13 @@ void Samplers::step(int begin, int end, const StepArrays& arrays) {
                  : move == Move::done ? Ending::terminated
                                       : Ending::truncated;  // the step limit
     if (endings[i] == Ending::truncated) {
-      dtool::trainer::observe(settings_.senses, scene.house, scene.episode,
-                              &last_observations[i * bytes]);
+      dtool::trainer::observe(settings_, scene.house, scene.episode, &last_observations[i * bytes]);
     }
     if (outcome.has_ended) {
       samplers_[i].count(outcome);
       begin_episode(settings_, scene, scene.number + 1);
     }
-    dtool::trainer::observe(settings_.senses, scene.house, scene.episode, &observations[i * bytes]);
+    dtool::trainer::observe(settings_, scene.house, scene.episode, &observations[i * bytes]);
   }
 }
 
