@@ -114,9 +114,11 @@ TEST(Experiment, ThoseThatComeWithDtoolGoByTheirNames) {
     FAIL() << "there is none";
   } catch (const UsageError& mistake) {
     EXPECT_STREQ(mistake.what(), "no experiment file at objectnaf");
-    EXPECT_EQ(mistake.hint,
-              "these come with dtool: autoencoder, digits, mnist, objectnav, objectnav_large, "
-              "objectnav_rooms, regression");
+    EXPECT_EQ(
+        mistake.hint,
+        "these come with dtool: autoencoder, cartpole, digits, doorkey, doorkey_pixels, mnist, "
+        "objectnav, objectnav_large, objectnav_pixels, objectnav_rooms, regression, "
+        "vizdoom_basic");
   }
 }
 
