@@ -33,7 +33,7 @@ enum class Senses { cells, rgbd };
 /// https://github.com/allenai/allenact/blob/main/allenact_plugins/robothor_plugin).
 struct EnvironmentSettings {
   Senses senses = Senses::cells;
-  bool marks_goal = false;  ///< in pictures the goal has a colour of its own, as it has a code
+  bool marks_goal = false;  ///< the goal has a colour of its own, as it has a code
   int least_side = 12;  ///< cells along a side of a house, with outer walls; at least kLeastSide
   int most_side = 16;   ///< the most cells along a side of a house; at most kMostSide
   int least_rooms = 2;

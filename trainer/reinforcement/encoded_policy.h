@@ -50,7 +50,7 @@ class EncodedPolicy : public Policy {
   PolicyMemory kind_;
   ObservationEncoder encoder_;
   std::optional<ObservationEncoder> of_critic_;  ///< the critic's own, if it has one
-  std::optional<RunningMoments> moments_;        ///< of the numbers, if they are normalised
+  std::optional<RunningMoments> moments_;        ///< the numbers', if those are normalised
   RecurrentWeights recurrent_;
   /// Rows for the actions' logits or means; the value's row last, if the critic has no encoder.
   at::Tensor head_weight_;

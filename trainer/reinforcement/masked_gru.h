@@ -40,7 +40,7 @@ at::Tensor masked_gru_step(const RecurrentWeights& weights, const at::Tensor& in
 
 struct Remembered {
   at::Tensor outputs;  ///< [T, N, H], of each step
-  at::Tensor memory;   ///< after the last step
+  at::Tensor memory;   ///< the last step's
 };
 
 /// The same by a long short-term memory, whose memory [N, 2H] is its output and then its cell.

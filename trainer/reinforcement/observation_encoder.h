@@ -54,7 +54,7 @@ class ObservationEncoder {
     std::int64_t begin;  ///< its first byte
     Shape shape;
     std::size_t layers;  ///< those before the first linear one
-    std::size_t all;     ///< with those from there on
+    std::size_t all;     ///< all from there on
     std::shared_ptr<const Network> network;
   };
 

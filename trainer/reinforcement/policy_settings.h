@@ -27,7 +27,7 @@ struct PolicySettings {
   std::string encoder = "nature";               ///< the name of a picture's layers
   std::vector<Layer> encoder_layers = {};       ///< those of the experiment, instead
   std::vector<std::int64_t> layers = {64, 64};  ///< widths of the layers for numbers
-  Layer activation = parse_layer("tanh");       ///< what follows each of these
+  Layer activation = parse_layer("tanh");       ///< it follows each of these
   std::int64_t embedding = 64;                  ///< values of the encoded codes
   PolicyMemory memory = PolicyMemory::none;
   std::int64_t hidden = 128;  ///< values of the memory
