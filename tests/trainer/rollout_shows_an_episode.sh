@@ -30,6 +30,12 @@ python3 -c 'import sys, xml.etree.ElementTree as xml; sys.exit(xml.parse("one.sv
   fail "one.svg is no SVG"
 "$trainer" rollout e.toml --episode 3 --format svg > two.svg || fail "SVG on standard output: exit code $?"
 cmp one.svg two.svg || fail "the same episode is drawn otherwise"
+mkfifo pipe
+timeout 20 cat pipe > three.svg &
+"$trainer" rollout e.toml --episode 3 --output pipe --format svg > pipe.log || fail "into a pipe: exit code $?"
+wait $!
+[ -p pipe ] || fail "a file took the place of a pipe"
+cmp one.svg three.svg || fail "what comes through a pipe is drawn otherwise"
 
 steps=$(sed -n 's/^success after \([0-9]*\) steps.*/\1/p' text.log)
 "$trainer" rollout e.toml --episode 3 --watch > watch.log || fail "--watch: exit code $?"

@@ -33,6 +33,26 @@ void write_all(int descriptor, std::string_view bytes, const std::filesystem::pa
   }
 }
 
+/// A device or a pipe, such as /dev/stdout, that a file must not take the place of.
+bool is_no_file(const std::filesystem::path& file) {
+  std::error_code ignored;
+  return std::filesystem::exists(file, ignored) &&
+         !std::filesystem::is_regular_file(file, ignored) &&
+         !std::filesystem::is_directory(file, ignored);
+}
+
+void write_into(const std::filesystem::path& file, const std::function<void(const Sink&)>& write) {
+  const int descriptor = open(file.c_str(), O_WRONLY | O_CLOEXEC);
+  if (descriptor < 0) fail(file);
+  try {
+    write([&](std::string_view bytes) { write_all(descriptor, bytes, file); });
+  } catch (...) {
+    close(descriptor);
+    throw;
+  }
+  if (close(descriptor) != 0) fail(file);
+}
+
 void write_and_flush(const std::filesystem::path& file,
                      const std::function<void(const Sink&)>& write) {
   const int descriptor = open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
@@ -54,6 +74,7 @@ void write_whole(const std::filesystem::path& file, const std::string& content) 
 }
 
 void write_whole(const std::filesystem::path& file, const std::function<void(const Sink&)>& write) {
+  if (is_no_file(file)) return write_into(file, write);
   std::filesystem::path temporary = file;
   temporary += kTemporary;
   try {

@@ -17,7 +17,8 @@ using Sink = std::function<void(std::string_view)>;
 
 /// Writes to `file` what `write` gives to its sink, so that at every instant the file is absent,
 /// the former one, or complete: a temporary file beside it, fsync, rename, fsync of the folder.
-/// Throws std::system_error, and what `write` throws.
+/// What is there and no file, such as a pipe or a device, stays and is written into. Throws
+/// std::system_error, and what `write` throws.
 void write_whole(const std::filesystem::path& file, const std::function<void(const Sink&)>& write);
 
 /// The same with all bytes at once.
