@@ -190,10 +190,10 @@ class Served:
         self.endings[i] = 1 if terminated else 2
         for write in () if terminated else self.last_writers:
             write(i, observation)
+        info = {**info, **{f"episode.{key}": each for key, each in info.get("episode", {}).items()}}  # of RecordEpisodeStatistics
         for j, name in enumerate(self.score_names):
             if name not in info:
-                raise Problem(f"at an episode's end info has no {name}, only {', '.join(sorted(map(str, info))) or 'nothing'}",
-                              "environment.scores names keys of info")
+                raise Problem(f"at an episode's end info has no {name}, only {', '.join(map(str, info)) or 'nothing'}", "environment.scores names keys of info")
             self.scores[0][i, j] = info[name]
 
 
