@@ -27,6 +27,7 @@ from allenact.base_abstractions.sensor import Sensor, SensorSuite
 from allenact.base_abstractions.task import Task, TaskSampler
 from allenact.utils.experiment_utils import Builder, LinearDecay, PipelineStage, TrainingPipeline
 
+import ppo_cpu
 import ppo_peer
 from ppo_tasks import TASKS, make_environment
 
@@ -103,7 +104,9 @@ class Model(ActorCriticModel):
         torch.set_num_threads(int(os.environ.get("DTOOL_PPO_THREADS", "1")))
         kind = TASKS[NAME]["network"]
         self.pixels = kind.endswith("half_nature")
-        self.trunk, width = ppo_peer.trunk(kind, observation_space["seen"].shape)
+        shape = observation_space["seen"].shape
+        self.trunk, width = ppo_peer.trunk(kind, shape)
+        self.trunk_of_critic = ppo_peer.trunk(kind, shape)[0] if kind == "mlp" else None
         self.actor = ppo_peer.initialised(torch.nn.Linear(width, action_space.n), 0.01)
         self.critic = ppo_peer.initialised(torch.nn.Linear(width, 1), 1.0)
 
@@ -116,8 +119,9 @@ class Model(ActorCriticModel):
         seen = seen.flatten(0, 1)
         if self.pixels:
             seen = seen.permute(0, 3, 1, 2).float().div(255)
-        features = self.trunk(seen.float())
-        logits, values = self.actor(features), self.critic(features)
+        seen = seen.float()
+        features = self.trunk(seen)
+        logits, values = self.actor(features), self.critic(self.trunk_of_critic(seen) if self.trunk_of_critic else features)
         return ActorCriticOutput(CategoricalDistr(logits=logits.view(steps, samplers, -1)), values.view(steps, samplers, 1), {}), None
 
 
@@ -136,11 +140,13 @@ class PpoExperimentConfig(ExperimentConfig):
     def training_pipeline(cls, **_):
         task = TASKS[NAME]
         return TrainingPipeline(
-            named_losses={"ppo": PPO(task["clip"], 0.5, task["entropy"])}, pipeline_stages=[PipelineStage(loss_names=["ppo"], max_stage_steps=STEPS)],
+            named_losses={"ppo": PPO(task["clip"], 0.5, task["entropy"])},
+            pipeline_stages=[PipelineStage(loss_names=["ppo"], max_stage_steps=STEPS)],
             optimizer_builder=Builder(torch.optim.Adam, {"lr": task["learning_rate"], "eps": 1e-5}),
             lr_scheduler_builder=Builder(torch.optim.lr_scheduler.LambdaLR, {"lr_lambda": LinearDecay(steps=STEPS)}),
             num_mini_batch=task["mini_batches"], update_repeats=task["passes"], max_grad_norm=0.5, num_steps=task["rollout"],
-            gamma=task["gamma"], use_gae=True, gae_lambda=task["gae_lambda"], advance_scene_rollout_period=None,
+            gamma=task["gamma"], use_gae=True, gae_lambda=task["gae_lambda"],
+            advance_scene_rollout_period=None,
             save_interval=None, metric_accumulate_interval=2000)
 
     @classmethod
@@ -162,16 +168,17 @@ def main():
                            "SDL_AUDIODRIVER": "dummy"}
     with tempfile.TemporaryDirectory() as output:
         command = [pathlib.Path(sys.executable).with_name("allenact"), "ppo_allenact", "-b", ".", "-o", output, "-s", seed, "-m", samplers]
-        process = subprocess.Popen(command, cwd=sys.path[0], env=around, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        process = subprocess.Popen(command, cwd=sys.path[0], env=around, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                   start_new_session=True)
         points = []
         for line in process.stdout:
             if found := re.search(r"TRAIN: (\d+) rollout steps.* reward ([-\d.e+]+)", line):
-                points.append((int(found[1]), time.monotonic(), float(found[2])))
+                points.append((int(found[1]), time.monotonic(), float(found[2]), ppo_cpu.of_session(process.pid)))
         if process.wait() != 0 or len(points) < 2:
             sys.exit(f"allenact ended with exit code {process.returncode} and {len(points)} lines of metrics")
     first, last = points[len(points) // 10], points[-1]
     reached = next((point for point in points if point[2] >= TASKS[name]["threshold"]), None)
-    print(json.dumps({"rate": (last[0] - first[0]) / (last[1] - first[1]), "steps": last[0], "seconds": last[1] - points[0][1],
+    print(json.dumps({"rate": (last[0] - first[0]) / (last[1] - first[1]), "per_cpu_second": (last[0] - first[0]) / (last[3] - first[3]),
                       "reached": reached and (reached[0], reached[1] - points[0][1]), "last_return": last[2]}), flush=True)
 
 

@@ -25,15 +25,19 @@ class Agent(torch.nn.Module):
     def __init__(self, task, environments):
         super().__init__()
         self.pixels = TASKS[task]["network"].endswith("half_nature")
-        self.trunk, width = ppo_peer.trunk(TASKS[task]["network"], environments.single_observation_space.shape)
+        kind, shape = TASKS[task]["network"], environments.single_observation_space.shape
+        self.trunk, width = ppo_peer.trunk(kind, shape)
+        self.trunk_of_critic = ppo_peer.trunk(kind, shape)[0] if kind == "mlp" else None
         self.actor = ppo_peer.initialised(torch.nn.Linear(width, environments.single_action_space.n), 0.01)
         self.critic = ppo_peer.initialised(torch.nn.Linear(width, 1), 1.0)
 
     def look(self, observations):
         if self.pixels:
             observations = observations.permute(0, 3, 1, 2).float().div(255)
-        features = self.trunk(observations.float())
-        return Categorical(logits=self.actor(features)), self.critic(features).flatten()
+        observations = observations.float()
+        features = self.trunk(observations)
+        of_critic = self.trunk_of_critic(observations) if self.trunk_of_critic else features
+        return Categorical(logits=self.actor(features)), self.critic(of_critic).flatten()
 
 
 def average_gradients(agent, world):

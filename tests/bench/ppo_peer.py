@@ -2,10 +2,13 @@
 """What the peers of tests/bench/ppo share: the network before the heads, and how far a run has come."""
 import collections
 import json
+import os
 import time
 
 import numpy
 import torch
+
+import ppo_cpu
 
 CODES = 11  # MiniGrid's kinds of objects; its colours and states are fewer
 EPISODES = 100  # the return is the mean over so many, the last ones
@@ -31,7 +34,7 @@ class Codes(torch.nn.Module):
 
 
 def trunk(kind, shape):
-    """A network of one observation, without its first dimension, and the width of what it gives. Pictures are [channels, rows, columns]."""
+    """The layers for an observation of this shape, and the width of what they give. They get pictures as [channels, rows, columns]."""
     nn = torch.nn
     if kind == "mlp":
         return nn.Sequential(initialised(nn.Linear(shape[0], 64)), nn.Tanh(), initialised(nn.Linear(64, 64)), nn.Tanh()), 64
@@ -46,13 +49,14 @@ def trunk(kind, shape):
 
 
 class Progress:
-    """Episodes and seconds from the first step on. The rate is that of all but the first tenth of the rollouts."""
+    """Episodes and seconds from the first step on, of one of `world` processes that are alike. The rate is that of all but the first
+    tenth of the rollouts. The process has a session of its own."""
 
     def __init__(self, count, world, task):
         self.world, self.steps = world, 0
         self.threshold, self.scale = task["threshold"], task.get("reward_scale", 1)
         self.returns, self.ended = numpy.zeros(count), collections.deque(maxlen=EPISODES)
-        self.begin = time.perf_counter()
+        self.begin, self.cpu = time.perf_counter(), []
         self.points, self.reached = [], None
 
     def step(self, rewards, ended):
@@ -63,10 +67,12 @@ class Progress:
 
     def rollout_done(self):
         self.points.append((self.steps, time.perf_counter() - self.begin))
+        self.cpu.append(ppo_cpu.of_session(os.getsid(0)) * self.world)
         if self.reached is None and len(self.ended) == EPISODES and numpy.mean(self.ended) >= self.threshold:
             self.reached = self.points[-1]
 
     def tell(self):
         first, last = self.points[len(self.points) // 10], self.points[-1]
-        print(json.dumps({"rate": (last[0] - first[0]) / (last[1] - first[1]), "reached": self.reached, "seconds": last[1],
-                          "steps": last[0], "last_return": float(numpy.mean(self.ended)) if self.ended else None}), flush=True)
+        per_cpu_second = (last[0] - self.points[0][0]) / (self.cpu[-1] - self.cpu[0])
+        print(json.dumps({"rate": (last[0] - first[0]) / (last[1] - first[1]), "per_cpu_second": per_cpu_second, "reached": self.reached,
+                          "last_return": float(numpy.mean(self.ended)) if self.ended else None}), flush=True)

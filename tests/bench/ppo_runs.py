@@ -9,8 +9,10 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 import tomllib
 
+import ppo_cpu
 import training_hosts
 from training_runs import HERE, free_port
 
@@ -26,6 +28,7 @@ ALONE_SECONDS = 3
 @dataclasses.dataclass
 class Run:
     rate: float  # steps/s over all processes after the first tenth
+    per_cpu_second: float  # steps for each second of a core, once training has begun
     seconds_to: float | None  # the seconds from the first step to the return that counts as learned
     steps_to: int | None
     last: float  # the mean return of the last episodes
@@ -53,9 +56,10 @@ def program(variable, name):
     return path if os.access(path, os.X_OK) else fail(f"no {path}: build it, or name it in {variable}")
 
 
-def own_rate(task):
+def own_rate(task, folder):
     command = [PYTHON, HERE / "ppo_tasks.py", task, str(task_of(task)["environments"]), str(ALONE_SECONDS)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment_of(1), check=False)
+    done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment_of(1),
+                          check=False)
     return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else fail(f"{task} cannot be stepped by {PYTHON}")
 
 
@@ -77,7 +81,7 @@ def experiment(task, steps, more, file):
     file.write_text("".join(f"{key} = {words_of(value)}\n" for key, value in settings.items()))
 
 
-def run_of_lines(lines, threshold):
+def run_of_lines(lines, threshold, per_cpu_second=float("nan")):
     """By the lines of metrics.jsonl. A step's line has the mean return and length of the episodes since the line before."""
     begin = next(line["time"] for line in lines if line["event"] == "start")
     steps = [line for line in lines if line["event"] == "step"]
@@ -86,12 +90,14 @@ def run_of_lines(lines, threshold):
     before = 0
     for line in steps:
         if line.get("episode_steps"):
-            ended.append(((line["step"] - before) / line["episode_steps"], line["train_reward"]))
-        before = line["step"]
+            value = line.get("train_episode.r", line["train_reward"])  # the return before rewards were scaled
+            ended.append(((line["step"] - before) / line["episode_steps"], value))
+            before = line["step"]
         recent = mean_of_last(ended)
         if reached is None and recent is not None and recent >= threshold:
             reached = line
-    return Run((last["step"] - first["step"]) / (last["time"] - first["time"]), reached and reached["time"] - begin,
+    rate = (last["step"] - first["step"]) / (last["time"] - first["time"])
+    return Run(rate, per_cpu_second, reached and reached["time"] - begin,
                reached and reached["step"], recent if recent is not None else float("nan"))
 
 
@@ -106,7 +112,7 @@ def mean_of_last(ended):
 
 
 def lines_of(file):
-    return [json.loads(line) for line in file.read_text().splitlines()]
+    return [json.loads(line) for line in file.read_text().splitlines(keepends=True) if line.endswith("\n")]
 
 
 def run_dtool(task, setting, processes, seed, steps, folder):
@@ -116,10 +122,30 @@ def run_dtool(task, setting, processes, seed, steps, folder):
     shutil.rmtree(output, ignore_errors=True)
     command = [program("DTOOL_TRAINER", "dtool-trainer"), file, "--nproc_per_node", str(processes), "--seed", str(seed), "--output_dir",
                output]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment_of(threads), check=False)
-    if done.returncode != 0:
-        fail(f"dtool-trainer ended with {done.returncode}:\n{done.stdout[-2000:]}")
-    return run_of_lines(lines_of(output / "metrics.jsonl"), task_of(task)["threshold"])
+    with open(folder / "log", "w+") as log:
+        process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=subprocess.STDOUT, env=environment_of(threads),
+                                   start_new_session=True)
+        points = []  # steps, and seconds of a core until then; the validation at the end comes after the last one
+        while process.poll() is None:
+            steps_so_far = last_step_in(output / "metrics.jsonl")
+            if steps_so_far > (points[-1][0] if points else 0):
+                points.append((steps_so_far, ppo_cpu.of_session(process.pid)))
+            time.sleep(0.05)
+        log.seek(0)
+        if process.returncode != 0 or len(points) < 2:
+            fail(f"dtool-trainer ended with {process.returncode}, or too soon:\n{log.read()[-2000:]}")
+    (first, start), (last, end) = points[0], points[-1]
+    return run_of_lines(lines_of(output / "metrics.jsonl"), task_of(task)["threshold"], (last - first) / (end - start))
+
+
+def last_step_in(file):
+    """The steps of the last line of a step in a metrics.jsonl that is being written; 0 if there is none."""
+    if not file.exists():
+        return 0
+    with open(file, "rb") as lines:
+        lines.seek(max(0, file.stat().st_size - 4000))
+        found = re.findall(rb'"event": "step".*?"step": (\d+)', lines.read())
+    return int(found[-1]) if found else 0
 
 
 def told_by_peer(text, name):
@@ -128,19 +154,22 @@ def told_by_peer(text, name):
         fail(f"{name} said no result:\n{text[-2000:]}")
     result = json.loads(found[-1])
     reached = result["reached"] or (None, None)
-    return Run(result["rate"], reached[1], reached[0], result["last_return"] if result["last_return"] is not None else float("nan"))
+    last = result["last_return"] if result["last_return"] is not None else float("nan")
+    return Run(result["rate"], result["per_cpu_second"], reached[1], reached[0], last)
 
 
-def peer_words(name, task, setting, seed, steps):
-    return [*PEERS[name], task, str(seed), str(setting[0]), setting[1], str(steps)]
+def peer_words(name, task, setting, seed, steps, scripts=HERE):
+    python, file = PEERS[name]
+    return [python, pathlib.Path(scripts) / file, task, str(seed), str(setting[0]), setting[1], str(steps)]
 
 
-def run_peer(name, task, setting, processes, seed, steps):
+def run_peer(name, task, setting, processes, seed, steps, folder):
     port, started = str(free_port()), []
     for rank in range(processes if name != "AllenAct" else 1):  # it starts the others itself
         place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": str(processes), "RANK": str(rank)}
-        started.append(subprocess.Popen(peer_words(name, task, setting, seed, steps), cwd=HERE, text=True,
-                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment_of(setting[0]) | place))
+        started.append(subprocess.Popen(peer_words(name, task, setting, seed, steps), cwd=folder, text=True,
+                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment_of(setting[0]) | place,
+                                        start_new_session=True))
     outputs = [each.communicate()[0] for each in started]
     return told_by_peer(outputs[0], name)
 
@@ -148,14 +177,16 @@ def run_peer(name, task, setting, processes, seed, steps):
 def run(name, task, setting, processes, seed, steps, folder):
     if name == "dtool":
         return run_dtool(task, setting, processes, seed, steps, folder)
-    return run_peer(name, task, setting, processes, seed, steps)
+    return run_peer(name, task, setting, processes, seed, steps, folder)
 
 
 def run_on_hosts(name, task, hosts, cores, steps, folder):
     """With one thread and one worker a host. The code folder has all that is needed but Python."""
     trainer, lab = program("DTOOL_TRAINER", "dtool-trainer"), f"ppo-{os.getpid()}-{hosts}"
-    subprocess.run([training_hosts.LAB, "up", str(hosts), "--name", lab, "--owner", str(os.getpid()), "--quota", str(cores), "--share",
-                    trainer.parent, "--share", pathlib.Path(PYTHON).parents[1]], check=True, stdout=subprocess.DEVNULL,
+    python = pathlib.Path(PYTHON)
+    shared = {trainer.parent, python.parents[1], python.resolve().parents[1]}  # a virtual environment, and the Python that it is of
+    subprocess.run([training_hosts.LAB, "up", str(hosts), "--name", lab, "--owner", str(os.getpid()), "--quota", str(cores),
+                    *[word for folder in sorted(shared) for word in ("--share", folder)]], check=True, stdout=subprocess.DEVNULL,
                    stderr=subprocess.DEVNULL)
     try:
         around = training_hosts.lab_environment(lab) | {"DTOOL_TRAINER": str(trainer)}
@@ -170,7 +201,7 @@ def run_on_hosts(name, task, hosts, cores, steps, folder):
             return run_of_lines(lines_of(next(home.rglob("metrics.jsonl"))), task_of(task)["threshold"])
         for each in HERE.glob("ppo_*.py"):
             shutil.copy(each, code)
-        words = peer_words(name, task, (1, "sync"), 1, steps)
+        words = peer_words(name, task, (1, "sync"), 1, steps, ".")
         return told_by_peer(training_hosts.dtool_run(dtool, around, code, ["--", *words]), name)
     finally:
         subprocess.run([training_hosts.LAB, "down", "--name", lab], check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

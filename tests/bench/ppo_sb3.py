@@ -17,7 +17,8 @@ from ppo_tasks import TASKS, make_environment
 
 class Trunk(BaseFeaturesExtractor):
     def __init__(self, space, kind):
-        shape = space.shape if not kind.endswith("half_nature") else (*space.shape[1:], space.shape[0])  # stable-baselines3 puts channels first
+        channels_first = kind.endswith("half_nature")  # stable-baselines3 turns pictures
+        shape = (*space.shape[1:], space.shape[0]) if channels_first else space.shape
         network, width = ppo_peer.trunk(kind, shape)
         super().__init__(space, width)
         self.network = network
@@ -48,14 +49,16 @@ def main():
     task = TASKS[name]
     torch.set_num_threads(threads)
     environments = {"sync": DummyVecEnv, "async": SubprocVecEnv}[kind]([lambda: make_environment(name)] * task["environments"])
-    falling = name == "cartpole"
+    falling, kind = name == "cartpole", task["network"]
+    of_picture = kind.endswith("half_nature")
+    shared = {"net_arch": [], "features_extractor_class": Trunk, "features_extractor_kwargs": {"kind": kind},
+              "normalize_images": of_picture}
     model = PPO(
-        "CnnPolicy" if task["network"].endswith("half_nature") else "MlpPolicy", environments, n_steps=task["rollout"],
+        "CnnPolicy" if of_picture else "MlpPolicy", environments, n_steps=task["rollout"],
         batch_size=task["rollout"] * task["environments"] // task["mini_batches"], n_epochs=task["passes"], gamma=task["gamma"],
         gae_lambda=task["gae_lambda"], ent_coef=task["entropy"], seed=seed, device="cpu",
         learning_rate=lambda left: left * task["learning_rate"], clip_range=(lambda left: left * task["clip"]) if falling else task["clip"],
-        policy_kwargs={"net_arch": [], "features_extractor_class": Trunk, "features_extractor_kwargs": {"kind": task["network"]},
-                       "normalize_images": task["network"].endswith("half_nature")})
+        policy_kwargs=shared if kind != "mlp" else None)  # the default is two networks of 64 and 64 with tanh
     progress = ppo_peer.Progress(task["environments"], 1, task)
     model.learn(steps, callback=Watch(progress))
     environments.close()

@@ -26,8 +26,9 @@ TASKS = {
         "clip": 0.2,
     },
     "vizdoom_basic": {
-        "make": "VizdoomBasic-v1", "network": "pooled_half_nature", "threshold": 80.0, "reward_scale": 0.01, "steps": 100_000, "environments": 8, "rollout": 128,
-        "mini_batches": 4, "passes": 4, "learning_rate": 5e-4, "gamma": 0.99, "gae_lambda": 0.95, "entropy": 0.01, "clip": 0.2,
+        "make": "VizdoomBasic-v1", "network": "pooled_half_nature", "threshold": 80.0, "reward_scale": 0.01, "steps": 100_000,
+        "environments": 8, "rollout": 128, "mini_batches": 4, "passes": 4, "learning_rate": 5e-4, "gamma": 0.99,
+        "gae_lambda": 0.95, "entropy": 0.01, "clip": 0.2,
     },
 }
 
