@@ -295,6 +295,9 @@ TEST_F(CorridorRun, AValidationPlaysTheSameEpisodesAgainInTheEnvironmentsThatItH
   EXPECT_EQ(validator.validate(), first);
   EXPECT_EQ(made, std::vector<int>{30});
 
+  settings_.validation.step_limit = 1;
+  EXPECT_THROW(validator.validate(), RunFailed) << "an episode has two steps or more";
+  settings_.validation.step_limit = 8;
   settings_.validation.environments = 0;
   EXPECT_NE(Validator(make, settings_.validation, policy, group_).validate(), first);
   EXPECT_EQ(made, (std::vector<int>{30, 100}));

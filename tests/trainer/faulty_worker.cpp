@@ -105,6 +105,7 @@ int main(int argc, char** argv) {
         close(doorbell);
         hang();
       }
+      if (fault == "starts a child" && fork() == 0) hang();
       if (fault == "dies beside a child" && fork() != 0) return 3;
       if (fault == "dies beside a child") hang();
       if (fault == "gives nan") numbers("rewards")[last] = NAN;
@@ -128,6 +129,7 @@ int main(int argc, char** argv) {
       if (fault == "rings too long") {
         for (;;) say(std::string(4096, 'x'));
       }
+      if (fault == "rings twice") say("\n");
       if (fault == "rings nonsense") say("\x01{]\xff\n");
       if (fault == "prints") {
         for (int i = 0; i < 1'000'000; ++i) std::printf("word\n");

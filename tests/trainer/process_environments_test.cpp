@@ -4,10 +4,14 @@
 #include "trainer/environments/process_environments.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <iterator>
@@ -278,6 +282,8 @@ TEST(ProcessEnvironmentsTest, AFailureNamesItsEnvironmentAndCause) {
             "environment 10 (faulty, episode 0): its worker failed: out of  [2J fuel");
   EXPECT_EQ(failure_of(faulty({"rings too long", "2"})),
             whose + "wrote more than is an answer to its doorbell");
+  EXPECT_EQ(failure_of(faulty({"rings twice", "2"})),
+            whose + "answered more often than it was rung");
   EXPECT_EQ(failure_of(faulty({"rings nonsense", "2"})),
             whose + "failed: its worker said what is no answer: \"\\u0001{]\\ufffd\"");
 }
@@ -363,6 +369,29 @@ TEST(ProcessEnvironmentsTest, NothingIsLeftOfThem) {
   EXPECT_EQ(open_files(), files);
   EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
   EXPECT_EQ(errno, ECHILD);
+}
+
+/// Whether nobody has the pipe's other end.
+bool is_at_its_end(int pipe) {
+  pollfd waited{pipe, POLLIN, 0};
+  return poll(&waited, 1, 20'000) == 1 && (waited.revents & POLLHUP) != 0;
+}
+
+TEST(ProcessEnvironmentsTest, WhatTheyHaveStartedEndsWithAKilledRank) {
+  std::array<int, 2> held{};
+  ASSERT_EQ(pipe(held.data()), 0);  // all that are started have it
+  const pid_t rank = fork();
+  if (rank == 0) {
+    Stepped stepped(faulty({"starts a child", "1"}), 2, 2);
+    stepped.step();
+    raise(SIGKILL);
+  }
+  close(held[1]);
+  int status = 0;
+  ASSERT_EQ(waitpid(rank, &status, 0), rank);
+  ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+  EXPECT_TRUE(is_at_its_end(held[0]));
+  close(held[0]);
 }
 
 }  // namespace

@@ -73,14 +73,15 @@ class Part:
         if isinstance(kind, int):
             kind, self.codes = "codes", kind
         self.kind = kind or "codes"
+        if self.kind == "pixels" and (space.dtype != np.uint8 or not 2 <= len(self.shape) <= 3):
+            raise Problem(f"observation {name}, {space.dtype} {list(self.shape)}, is no picture of bytes", f'observations = {{"{name}" = "numbers"}}')
         if self.kind == "codes" and not 0 < (self.codes or 0) <= MOST_CODES:
             raise Problem(f"observation {name} has {self.codes or 'no'} codes, not 1 to {MOST_CODES}",
                           f'observations = {{"{name}" = "numbers"}}, or the wrapper gymnasium.wrappers.FlattenObservation')
         # Of a picture's first and last side, the smaller one is that of the channels; the last one if they are equal.
         self.turned = self.kind == "pixels" and len(self.shape) == 3 and self.shape[2] <= self.shape[0]
-        self.stored = (self.shape[2], *self.shape[:2]) if self.turned else self.shape or (1,)
-        if self.kind == "pixels":
-            self.stored = (1, *self.stored)[-3:]
+        stored = (self.shape[2], *self.shape[:2]) if self.turned else self.shape or (1,)
+        self.stored = (1, *stored)[-3:] if self.kind == "pixels" else stored
         self.dtype = np.dtype(np.float32 if self.kind == "numbers" else np.uint8)
         self.told = {"name": name, "kind": self.kind, "shape": self.stored, "codes": self.codes}
 
@@ -178,7 +179,7 @@ class Served:
         for i, action in enumerate(self.decode(self.actions[begin:end]), begin):
             busy_with[0] = i
             observation, reward, terminated, truncated, info = self.all[i].step(action)
-            rewards.append(reward)
+            rewards.append(float(reward))
             if terminated or truncated:
                 self.end_episode(i, observation, terminated, info)
                 observation, _ = self.all[i].reset(seed=int(self.seeds[i]))
@@ -228,9 +229,8 @@ def serve():
 
 
 def try_alone(identifier=None, *words):
-    task = {"gymnasium": identifier, "environments": 8}
-    for key, _, value in (word.partition("=") for word in words):
-        task[key] = value if key == "import" else json.loads(value)
+    given = (word.partition("=") for word in words)
+    task = {"gymnasium": identifier, "environments": 8} | {key: value if key == "import" else json.loads(value) for key, _, value in given}
     try:
         served = Served(task) if identifier else sys.exit(__doc__)
     except Problem as problem:

@@ -88,13 +88,29 @@ std::vector<std::string> command_line(const WorkerSettings& settings, int doorbe
   _exit(127);
 }
 
+/// Waits for the end of `life`, which comes with the rank's, whatever ends that; then all that the
+/// worker has started ends. A program of its own, since a copy of this process would keep its
+/// memory. System calls only, as above.
+[[noreturn]] void become_keeper(pid_t group, int life) {
+  setpgid(0, group);
+  dup2(life, STDIN_FILENO);
+  execl("/bin/sh", "sh", "-c", "read -r end; kill -KILL 0", static_cast<char*>(nullptr));
+  _exit(127);
+}
+
+void await_end(pid_t process) {
+  while (waitpid(process, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
 }  // namespace
 
 EnvironmentWorker::EnvironmentWorker(const WorkerSettings& settings) {
   std::array<int, 2> bell{};
   std::array<int, 2> output{};
+  std::array<int, 2> life{};
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, bell.data()) != 0 ||
-      pipe2(output.data(), O_CLOEXEC) != 0) {
+      pipe2(output.data(), O_CLOEXEC) != 0 || pipe2(life.data(), O_CLOEXEC) != 0) {
     fail_here("cannot make a socket and a pipe for environments");
   }
   fcntl(output[0], F_SETFL, O_NONBLOCK);
@@ -110,22 +126,24 @@ EnvironmentWorker::EnvironmentWorker(const WorkerSettings& settings) {
     become_worker(arguments.data(), parent, {bell[1], shared_, program}, output[1]);
   if (process_ < 0) fail_here("cannot start a process for environments");
   setpgid(process_, process_);
+  keeper_ = fork();
+  if (keeper_ == 0) become_keeper(process_, life[0]);
   ended_ = static_cast<int>(syscall(SYS_pidfd_open, process_, 0));  // from Linux 5.3 on
-  for (const int each : {bell[1], output[1], program}) close(each);
+  for (const int each : {bell[1], output[1], life[0], program}) close(each);
+  life_ = life[1];
   doorbell_ = bell[0];
   output_ = output[0];
 }
 
 EnvironmentWorker::~EnvironmentWorker() {
   hang_up();
-  const auto deadline = Clock::now() + kGrace;
   siginfo_t ended{};
   const auto has_ended = [&] {
     ended.si_pid = 0;
     return waitid(P_PID, static_cast<id_t>(process_), &ended, WEXITED | WNOHANG | WNOWAIT) != 0 ||
            ended.si_pid != 0;
   };
-  while (!has_ended() && Clock::now() < deadline) {
+  while (!has_ended() && Clock::now() < killed_at_) {
     pollfd waited{output_, POLLIN, 0};
     poll(&waited, 1, 5);
     forward_output();
@@ -133,14 +151,24 @@ EnvironmentWorker::~EnvironmentWorker() {
   forward_output();
   kill(-process_, SIGKILL);  // before its number is free for others
   kill(process_, SIGKILL);
-  while (waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
+  await_end(process_);
+  if (keeper_ > 0) {
+    kill(keeper_, SIGKILL);
+    await_end(keeper_);
   }
   if (memory_ != nullptr) munmap(memory_, size_);
-  for (const int each : {output_, shared_, ended_}) close(each);
+  for (const int each : {output_, shared_, ended_, life_}) close(each);
+}
+
+bool EnvironmentWorker::has_spoken() const {
+  char byte = 0;
+  return !heard_.empty() || recv(doorbell_, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
 void EnvironmentWorker::hang_up() {
-  if (doorbell_ >= 0) close(std::exchange(doorbell_, -1));
+  if (doorbell_ < 0) return;
+  close(std::exchange(doorbell_, -1));
+  killed_at_ = Clock::now() + kGrace;
 }
 
 std::byte* EnvironmentWorker::share(std::size_t size) {

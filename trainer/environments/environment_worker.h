@@ -35,6 +35,8 @@ class EnvironmentWorker {
   void say(std::string_view bytes);
   /// Waits for a line, which is returned without its end. Throws WorkerFailed.
   std::string hear(Deadline deadline);
+  /// Whether it has said something that has not been heard: before it is rung, it must not have.
+  bool has_spoken() const;
   /// The end of its input, which makes a worker end.
   void hang_up();
 
@@ -50,13 +52,16 @@ class EnvironmentWorker {
   [[noreturn]] void tell_death();
 
   pid_t process_ = -1;
+  pid_t keeper_ = -1;  ///< a process that ends the worker's group once this one is gone
+  int life_ = -1;      ///< its keeper waits for the end of this
   int doorbell_ = -1;
   int output_ = -1;
   int shared_ = -1;
   int ended_ = -1;  ///< readable once the process has ended
   std::byte* memory_ = nullptr;
   std::size_t size_ = 0;
-  std::string heard_;  ///< bytes after the last whole line
+  Deadline killed_at_{};  ///< if it has not ended by itself
+  std::string heard_;     ///< bytes after the last whole line
   std::string output_tail_;
 };
 

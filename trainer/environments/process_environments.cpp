@@ -46,6 +46,7 @@ struct ProcessEnvironments::Worker {
   std::unique_ptr<EnvironmentWorker> process;
   WorkerLayout layout;
   std::optional<WorkerRing> rung;  ///< what it has not answered yet
+  bool spoke_unasked = false;      ///< before it was rung
   Clock::time_point deadline;
 
   template <class Value>
@@ -164,6 +165,7 @@ void ProcessEnvironments::begin(int begin, int end, const StepArrays& arrays) {
 
 void ProcessEnvironments::ring(Worker& worker, const WorkerRing& rung) const {
   worker.rung = rung;
+  worker.spoke_unasked = worker.process->has_spoken();
   worker.deadline = Clock::now() + settings_.step_timeout;
   worker.process->say({reinterpret_cast<const char*>(&rung), sizeof rung});
 }
@@ -184,6 +186,9 @@ void ProcessEnvironments::wait() {
 /// Waits until the worker has rung back, and takes what it wrote.
 void ProcessEnvironments::hear(Worker& worker) {
   const std::string line = worker.process->hear(worker.deadline);
+  if (line.empty() && std::exchange(worker.spoke_unasked, false)) {
+    throw WorkerFailed("answered more often than it was rung", "", -1);
+  }
   if (!line.empty()) {
     const WorkerFailed error = read_error(line);
     throw WorkerFailed(fmt::format("failed: {}", error.what()), error.hint, error.environment);

@@ -200,8 +200,14 @@ void DdPpo::tell(const Due& due, ProgressLog* log) {
   }
   const double seconds = seconds_since(last_told_);
   if (log != nullptr) {
-    log->step({position(), loss, learning_rate_, sums.steps / seconds,
-               scores_of(sums, policy_.spec().scores), details_of(sums, seconds * group_.size)});
+    const Scores scores = scores_of(sums, policy_.spec().scores);
+    Scores details = details_of(sums, seconds * group_.size);
+    // The reward may be a score of the environments already.
+    std::erase_if(details, [&](const auto& each) {
+      return std::ranges::any_of(scores,
+                                 [&](const auto& other) { return other.first == each.first; });
+    });
+    log->step({position(), loss, learning_rate_, sums.steps / seconds, scores, details});
   }
   untold_ = {};
   last_told_ = Clock::now();

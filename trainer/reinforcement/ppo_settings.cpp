@@ -145,6 +145,8 @@ ValidationSettings read_validation(TomlReader& reader, std::int64_t steps,
   validation.episodes = reader.integer("validation.episodes", standards.episodes, {1, 10'000'000});
   validation.environments =
       reader.integer("validation.environments", standards.environments, {0, 1'000'000});
+  validation.step_limit =
+      reader.integer("validation.step_limit", validation.step_limit, {1, kMany});
   validation.seed = static_cast<std::uint64_t>(reader.integer("validation.seed", 0, {0, kMany}));
   if (reader.has("validation.follow")) {
     validation.follow = reader.text("validation.follow", "");

@@ -35,10 +35,11 @@ struct PpoSettings : LossWeights {
 
 /// How often the policy is validated in environments of no training run, and on how many episodes.
 struct ValidationSettings {
-  std::int64_t every_steps{};   ///< experience steps of all ranks; 0: only at the end
-  std::int64_t episodes{};      ///< rounded up to equally many of each environment
-  std::int64_t environments{};  ///< those of all ranks; 0: one for each episode
-  std::uint64_t seed{};         ///< the seed of the environments: the same for every run
+  std::int64_t every_steps{};         ///< experience steps of all ranks; 0: only at the end
+  std::int64_t episodes{};            ///< rounded up to equally many of each environment
+  std::int64_t step_limit = 100'000;  ///< an episode that is longer ends the run
+  std::int64_t environments{};        ///< those of all ranks; 0: one for each episode
+  std::uint64_t seed{};               ///< the seed of the environments: the same for every run
   /// The output folder of another run, whose checkpoints this run validates instead of training.
   /// May contain `~` and `$NAME`. Empty: this run trains.
   std::string follow;

@@ -53,6 +53,12 @@ EpisodeSums Validator::play(Environments& samplers, std::int64_t first) const {
   std::vector<std::uint8_t> last_observations(bytes.size());
   samplers.observe(bytes);
   for (std::int64_t step = 0; !samplers.counted_all(); ++step) {
+    if (step / settings_.episodes_of_each() >= settings_.step_limit) {
+      throw RunFailed(
+          fmt::format("a validation's episodes have not ended after {} steps each: give "
+                      "the environment a limit, or raise validation.step_limit",
+                      settings_.step_limit));
+    }
     const PolicyOutput seen = policy_.act(observations, memory, keep);
     memory = seen.memory;
     sample_actions(seen.logits, policy_.spec().actions, settings_.seed, first, step, actions.data(),
