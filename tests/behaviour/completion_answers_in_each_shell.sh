@@ -43,7 +43,7 @@ expect_equal "$run" "$(completed 'dtool kill ')"
 expect_equal "@lab @large" "$(completed 'dtool run --runs_on @l')"
 expect_equal "@large" "$(completed 'dtool run --runs_on=@lar')"
 expect_equal "always auto never" "$(completed 'dtool list --color=')"
-expect_equal 'objectnav own\ folder' "$(completed 'dtool run o')"
+expect_equal 'objectnav objectnav_large objectnav_pixels objectnav_rooms own\ folder' "$(completed 'dtool run o')"
 mkdir $'two\nlines'
 expect_equal "" "$(completed 'dtool run --code_path two')"
 expect_equal "" "$(completed 'dtool run --code_path lin')"

@@ -5,6 +5,7 @@
 It needs gymnasium and numpy only. Alone it says what an environment is and how fast it steps; KEY=JSON is a key of [environment]:
     python3 dtool_env.py CartPole-v1 kwargs='{"sutton_barto_reward": true}'
 """
+import contextlib
 import hashlib
 import importlib
 import json
@@ -24,7 +25,6 @@ except ImportError as missing:
     gymnasium, lacking = None, str(missing)
 
 MOST_CODES = 256
-STEP = 2  # the other work that the learner rings for is a reset
 
 
 class Problem(Exception):
@@ -32,8 +32,7 @@ class Problem(Exception):
 
 
 def imported(name):
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
+    sys.path[:0] = {os.getcwd()} - set(sys.path)
     try:
         return importlib.import_module(name)
     except ImportError as error:
@@ -210,7 +209,7 @@ def serve():
         bell.sendall(b"\n")
         while ring := heard.read(12):
             work, begin, end = np.frombuffer(ring, np.uint32).tolist()
-            (served.step if work == STEP else served.reset)(begin, end)
+            (served.step if work == 2 else served.reset)(begin, end)
             bell.sendall(b"\n")
     except ConnectionError:  # the learner has gone
         return
@@ -222,20 +221,21 @@ def serve():
             told = {"error": f"{type(error).__name__}: {error} ({last.filename}, line {last.lineno})"}
         if served is not None:
             told["environment"] = int(served.busy_with[0])
-        bell.sendall(json.dumps(told).encode() + b"\n")
+        with contextlib.suppress(ConnectionError):  # the learner has heard of another's mistake
+            bell.sendall(json.dumps(told).encode() + b"\n")
         sys.exit(1)
     for each in served.all:
         each.close()
 
 
 def try_alone(identifier=None, *words):
-    given = (word.partition("=") for word in words)
-    task = {"gymnasium": identifier, "environments": 8} | {key: value if key == "import" else json.loads(value) for key, _, value in given}
+    task = {"gymnasium": identifier, "environments": 8}
+    task |= {key: value if key == "import" else json.loads(value) for key, _, value in (word.partition("=") for word in words)}
     try:
         served = Served(task) if identifier else sys.exit(__doc__)
+        print(json.dumps(served.told, indent=2))
     except Problem as problem:
         sys.exit("\nhint: ".join(problem.args))
-    print(json.dumps(served.told, indent=2))
     steps, began = 0, time.monotonic()
     while time.monotonic() - began < 2:
         for each in served.all:
