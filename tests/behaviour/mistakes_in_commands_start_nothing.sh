@@ -176,7 +176,7 @@ touch mine.toml
 refused '^dtool: there is no experiment mime.toml' run mime.toml --runs_on "$host"
 expect_error "^hint: did you mean 'mine.toml'\?$"
 refused '^dtool: there is no experiment nosuchthing' run nosuchthing --runs_on "$host"
-expect_error '^hint: these come with dtool: autoencoder, digits'
+expect_error '^hint: these come with dtool: autoencoder, cartpole, digits'
 rm plain mine.toml
 : >empty.sh
 refused '^dtool: --config_script: empty.sh is empty$' config --runs_on "$host" --config_script empty.sh
