@@ -109,8 +109,8 @@ class Environments {
   /// observation is written. The arrays must stay until `wait`, which must be called before the
   /// next `begin`.
   virtual void begin(int begin, int end, const StepArrays& arrays) = 0;
-  /// Returns when the step is done; at once if none has begun. Throws RunFailed if an environment
-  /// cannot go on.
+  /// Returns when the step is done; at once if none has begun. Throws std::runtime_error if an
+  /// environment cannot go on, of which the other ranks know nothing.
   virtual void wait() = 0;
 
   /// The episodes that ended since the last call, summed in the environments' order, whichever

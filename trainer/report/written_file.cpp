@@ -41,21 +41,13 @@ bool is_no_file(const std::filesystem::path& file) {
          !std::filesystem::is_directory(file, ignored);
 }
 
-void write_into(const std::filesystem::path& file, const std::function<void(const Sink&)>& write) {
-  const int descriptor = open(file.c_str(), O_WRONLY | O_CLOEXEC);
-  if (descriptor < 0) fail(file);
-  try {
-    write([&](std::string_view bytes) { write_all(descriptor, bytes, file); });
-  } catch (...) {
-    close(descriptor);
-    throw;
-  }
-  if (close(descriptor) != 0) fail(file);
-}
+enum class Written { file, no_file };
 
-void write_and_flush(const std::filesystem::path& file,
-                     const std::function<void(const Sink&)>& write) {
-  const int descriptor = open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+/// A file is made or made empty, and flushed, which a pipe or a device cannot be.
+void write_to(const std::filesystem::path& file, Written what,
+              const std::function<void(const Sink&)>& write) {
+  const int flags = what == Written::file ? O_CREAT | O_TRUNC : 0;
+  const int descriptor = open(file.c_str(), O_WRONLY | O_CLOEXEC | flags, 0644);
   if (descriptor < 0) fail(file);
   try {
     write([&](std::string_view bytes) { write_all(descriptor, bytes, file); });
@@ -63,7 +55,7 @@ void write_and_flush(const std::filesystem::path& file,
     close(descriptor);
     throw;
   }
-  const bool flushed = fsync(descriptor) == 0;
+  const bool flushed = what == Written::no_file || fsync(descriptor) == 0;
   if (close(descriptor) != 0 || !flushed) fail(file);
 }
 
@@ -74,11 +66,11 @@ void write_whole(const std::filesystem::path& file, const std::string& content) 
 }
 
 void write_whole(const std::filesystem::path& file, const std::function<void(const Sink&)>& write) {
-  if (is_no_file(file)) return write_into(file, write);
+  if (is_no_file(file)) return write_to(file, Written::no_file, write);
   std::filesystem::path temporary = file;
   temporary += kTemporary;
   try {
-    write_and_flush(temporary, write);
+    write_to(temporary, Written::file, write);
     std::filesystem::rename(temporary, file);
   } catch (...) {
     // On a full disk its room is wanted, for the line that says so among others.
