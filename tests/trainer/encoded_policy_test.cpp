@@ -8,10 +8,10 @@
 #include <torch/utils.h>
 
 #include <fstream>
-#include <functional>
 #include <string>
 #include <vector>
 
+#include "tests/trainer/experiment_text.h"
 #include "tests/trainer/ranks.h"
 #include "tests/trainer/reference.h"
 #include "trainer/reinforcement/actions.h"
@@ -58,15 +58,6 @@ std::vector<std::string> names_in(const Policy& policy) {
   std::vector<std::string> names;
   for (const auto& each : policy.parameters()) names.push_back(each.name);
   return names;
-}
-
-std::string mistake_in(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const UsageError& mistake) {
-    return std::string(mistake.what()) + " / " + mistake.hint;
-  }
-  return "none";
 }
 
 std::vector<PolicySettings> all_settings() {
@@ -189,12 +180,12 @@ TEST(EncodedPolicy, BeginsOrthogonalAndWithEveryActionLikely) {
 TEST(EncodedPolicy, APictureThatIsTooSmallIsRefusedWithWhatFits) {
   const EnvironmentSpec spec{{{"image", {3, 7, 7}, ObservedKind::pixels, 0}}, kChoice, {"reward"}};
   EXPECT_EQ(
-      mistake_in([&] { EncodedPolicy(spec, {}, at::kCPU); }),
+      mistake_of([&] { EncodedPolicy(spec, {}, at::kCPU); }),
       "the observation image has pictures of 7 x 7 pixels, but model.encoder \"nature\" needs "
       "at least 36 x 36 / one that fits: \"impala\", \"resnet18\", \"resnet18_half\", "
       "\"small\"");
   const EnvironmentSpec flat{{{"image", {49}, ObservedKind::pixels, 0}}, kChoice, {"reward"}};
-  EXPECT_EQ(mistake_in([&] { EncodedPolicy(flat, {}, at::kCPU); }),
+  EXPECT_EQ(mistake_of([&] { EncodedPolicy(flat, {}, at::kCPU); }),
             "the observation image has pixels of shape [49], not of a picture: [channels, rows, "
             "columns] / ");
 }

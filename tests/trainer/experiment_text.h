@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Experiments that a test writes as text.
+// Experiments that a test writes as text, and the mistakes in them.
 #pragma once
 
+#include <functional>
 #include <regex>
 #include <string>
 
@@ -22,6 +23,16 @@ inline std::string line_and_fault(const UsageError& mistake) {
   const std::string what = mistake.what();
   static const std::regex kColumn("^(:[0-9]+):[0-9]+:");
   return std::regex_replace(what.substr(what.find(".toml") + 5), kColumn, "$1:");
+}
+
+/// `fault / hint` of the mistake that `work` meets, or "none".
+inline std::string mistake_of(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const UsageError& mistake) {
+    return std::string(mistake.what()) + " / " + mistake.hint;
+  }
+  return "none";
 }
 
 }  // namespace dtool::trainer

@@ -3,10 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <string>
 #include <vector>
 
+#include "tests/trainer/experiment_text.h"
 #include "trainer/settings/usage_error.h"
 
 using namespace dtool::trainer;
@@ -19,17 +19,8 @@ Shape shape_after(const std::vector<std::string>& words, const Shape& in) {
   return shapes_along(layers, in).back();
 }
 
-std::string mistake_in(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const UsageError& mistake) {
-    return std::string(mistake.what()) + " / " + mistake.hint;
-  }
-  return "none";
-}
-
 std::string mistake_in(const std::string& words) {
-  return mistake_in([&] { parse_layer(words); });
+  return mistake_of([&] { parse_layer(words); });
 }
 
 }  // namespace
@@ -87,15 +78,15 @@ TEST(Layers, WhatIsKeptIsAddedInTheSameShape) {
   const std::vector<std::string> block = {"skip", "conv 8 3 stride 2 padding 1", "swap",
                                           "conv 8 1 stride 2", "add"};
   EXPECT_EQ(shape_after(block, {4, 28, 28}), (Shape{8, 14, 14}));
-  EXPECT_EQ(mistake_in([] {
+  EXPECT_EQ(mistake_of([] {
               shape_after({"skip", "conv 8 3", "add"}, {4, 28, 28});
             }),
             "layer 'add' gets 8 x 26 x 26 values, but 4 x 28 x 28 are kept / ");
-  EXPECT_EQ(mistake_in([] {
+  EXPECT_EQ(mistake_of([] {
               shape_after({"relu", "swap"}, {4});
             }),
             "layer 'swap' has no 'skip' before it / ");
-  EXPECT_EQ(mistake_in([] {
+  EXPECT_EQ(mistake_of([] {
               shape_after({"skip", "relu"}, {4});
             }),
             "layer 'skip' has no 'add' after it / ");
