@@ -54,11 +54,16 @@ std::vector<std::string> engine_names() {
   return names;
 }
 
-std::string engine_title(std::string_view name) {
-  for (const auto& each : make_engines()) {
-    if (each->name() == name) return std::string(each->title());
+std::unique_ptr<Engine> find_engine(std::string_view name) {
+  for (auto& each : make_engines()) {
+    if (each->name() == name) return std::move(each);
   }
-  return "";
+  return nullptr;
+}
+
+std::string engine_title(std::string_view name) {
+  const auto engine = find_engine(name);
+  return engine ? std::string(engine->title()) : "";
 }
 
 const Engine& choose_engine(const std::vector<std::unique_ptr<Engine>>& engines,

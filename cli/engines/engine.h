@@ -69,6 +69,9 @@ class Engine {
 
   /// One sentence, printed after the run's id, that says what was started.
   virtual std::string started(const RunPlan& plan, const killfiles::Killfile& killfile) const;
+
+  /// What finds the nodes of a job from the host that dtool reaches; empty: dtool reaches all.
+  virtual std::string way_to_nodes(const std::string& /*job*/) const { return ""; }
 };
 
 /// All engines; the first is the default.
@@ -77,7 +80,10 @@ std::vector<std::unique_ptr<Engine>> make_engines();
 /// The names of all, in order.
 std::vector<std::string> engine_names();
 
-/// The title of the engine of that name; empty if it has none.
+/// The engine of that name; nullptr if there is none.
+std::unique_ptr<Engine> find_engine(std::string_view name);
+
+/// Its title; empty if there is none.
 std::string engine_title(std::string_view name);
 
 /// The engine of `--launcher`; without the flag, the one whose job dtool runs in. Throws

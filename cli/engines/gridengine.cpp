@@ -34,6 +34,9 @@ class GridEngine : public SchedulerEngine {
   using SchedulerEngine::SchedulerEngine;
   std::string_view name() const override { return "gridengine"; }
   std::string_view title() const override { return "Grid Engine"; }
+  std::string way_to_nodes(const std::string& job) const override {
+    return fmt::format("qstat -j {} tells its nodes", job);
+  }
 
   bool complete(Console& console, const RunFlags& flags, const Targets& targets,
                 const std::vector<Checked>& checked, RunPlan& plan) const override {
@@ -67,8 +70,8 @@ class GridEngine : public SchedulerEngine {
     }
     if (request.value("--parallel_environment").empty() &&
         static_cast<int>(shape.nodes) * shape.processes > 1)
-      throw UsageError("a job of several processes has its slots in a parallel environment",
-                       "name it with --parallel_environment; qconf -spl lists them");
+      throw UsageError("a job of several processes needs --parallel_environment",
+                       "qconf -spl lists the parallel environments");
   }
   std::string directives(const JobShape& shape, const JobRequest& request) const override {
     std::string text = fmt::format(

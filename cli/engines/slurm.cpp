@@ -32,6 +32,9 @@ class SlurmEngine : public SchedulerEngine {
   using SchedulerEngine::SchedulerEngine;
   std::string_view name() const override { return "slurm"; }
   std::string_view title() const override { return "Slurm"; }
+  std::string way_to_nodes(const std::string& job) const override {
+    return fmt::format("srun --jobid {} --overlap --pty bash is on its node", job);
+  }
   bool is_at_home() const override { return surrounding_allocation().has_value(); }
   void place(const RunFlags& flags, const Targets& targets, RunPlan& plan) const override {
     const auto allocation = allocation_of(flags);

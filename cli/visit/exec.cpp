@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "cli/engines/engine.h"
 #include "cli/options.h"
 #include "cli/record/recorded.h"
 #include "cli/watch/status_answer.h"
@@ -88,13 +89,11 @@ killfiles::Killfile run_to_visit(const std::string& id) {
     throw UsageError(
         fmt::format("{} has no environment of its own", run.run_id),
         fmt::format("dtool command --runs_on {} runs on its host", run.machines.front().host));
-  if (run.engine == "slurm" || run.engine == "gridengine")
-    throw UsageError(
-        fmt::format("{} runs on nodes that {} chose, and dtool reaches {} alone", run.run_id,
-                    run.engine, run.machines.front().host),
-        run.engine == "slurm"
-            ? fmt::format("there, srun --jobid {} --overlap --pty bash is on its node", run.job)
-            : fmt::format("there, qstat -j {} tells its nodes", run.job));
+  const auto engine = find_engine(run.engine);
+  if (const std::string way = engine ? engine->way_to_nodes(run.job) : ""; !way.empty())
+    throw UsageError(fmt::format("{} runs on nodes that {} chose, and dtool reaches {} alone",
+                                 run.run_id, run.engine, run.machines.front().host),
+                     "there, " + way);
   return run;
 }
 

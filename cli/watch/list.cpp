@@ -261,7 +261,7 @@ TableRow row_of(const ListedRun& listed, Clock clock, std::time_t now) {
   if (!listed.states) {
     row.cells[RunColumn::state] = known_end(listed);
     const bool is_well =
-        row.cells[RunColumn::state].empty() || row.cells[RunColumn::state] == "ended";
+        row.cells[RunColumn::state].empty() || row.cells[RunColumn::state] == kEnded;
     row.style = is_well || row.cells[RunColumn::state] == "killed" ? Style::plain : Style::red;
     return row;
   }

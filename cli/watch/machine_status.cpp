@@ -48,7 +48,7 @@ std::string place_of(const MachineStatus& status) {
 
 std::string state_text(const MachineStatus& status) {
   if (status.state == MachineState::exited)
-    return status.exit_code == 0 ? "ended" : fmt::format("exited {}", status.exit_code);
+    return status.exit_code == 0 ? std::string(kEnded) : fmt::format("exited {}", status.exit_code);
   if (status.state == MachineState::not_started) return "not started";
   if (status.was_rebooted) return "lost, rebooted";
   std::string text(to_string(status.state));

@@ -37,6 +37,9 @@ enum class MachineState {
 /// The state's name in `--json`: `not_started`.
 std::string_view to_string(MachineState state);
 
+/// The outcome of what ended well, as people are told.
+inline constexpr std::string_view kEnded = "ended";
+
 struct GpuUse {
   int index = 0;
   std::optional<int> use_percent;

@@ -123,16 +123,16 @@ std::string_view state_of_run(const std::vector<MachineStatus>& machines) {
   const bool waits = std::all_of(machines.begin(), machines.end(), [](const MachineStatus& each) {
     return each.state == MachineState::pending;
   });
-  return has_ended(machines) ? "ended" : waits ? "pending" : "running";
+  return has_ended(machines) ? kEnded : waits ? "pending" : "running";
 }
 
 namespace {
 
 /// The words in the order of urgency, after running ones.
-constexpr std::array kWords = {"running",     "pending",       "failed",    "timed out",
-                               "node failed", "out of memory", "cancelled", "preempted",
-                               "stopped",     "lost",          "killed",    "not started",
-                               "unproven",    "unreachable",   "ended"};
+constexpr std::array<std::string_view, 15> kWords = {
+    "running",       "pending",     "failed",    "timed out",   "node failed",
+    "out of memory", "cancelled",   "preempted", "stopped",     "lost",
+    "killed",        "not started", "unproven",  "unreachable", kEnded};
 
 /// A group while it is put together.
 struct HostGroup {
@@ -254,7 +254,8 @@ bool is_over(const MachineStatus& machine) {
 }
 
 std::string state_word(const MachineStatus& machine) {
-  if (machine.state == MachineState::exited) return machine.exit_code == 0 ? "ended" : "failed";
+  if (machine.state == MachineState::exited)
+    return std::string(machine.exit_code == 0 ? kEnded : "failed");
   std::string word(to_string(machine.state));
   std::ranges::replace(word, '_', ' ');
   return word;
@@ -262,12 +263,12 @@ std::string state_word(const MachineStatus& machine) {
 
 std::string states_text(const std::vector<MachineStatus>& machines) {
   std::string text;
-  for (const char* const word : kWords) {
+  for (const std::string_view word : kWords) {
     const auto count =
         std::count_if(machines.begin(), machines.end(),
                       [word](const MachineStatus& each) { return state_word(each) == word; });
     if (count == 0) continue;
-    if (static_cast<std::size_t>(count) == machines.size()) return word;
+    if (static_cast<std::size_t>(count) == machines.size()) return std::string(word);
     text += text.empty() ? fmt::format("{} of {} {}", count, machines.size(), word)
                          : fmt::format(", {} {}", count, word);
   }

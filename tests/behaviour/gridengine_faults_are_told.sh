@@ -33,7 +33,7 @@ refused "is not -NAME or '-NAME VALUE'" --qsub_arg='-l "x'
 refused "'a b' is more than a plain word" --partition 'a b'
 refused '--gres goes with --launcher slurm, and this run uses gridengine' --gres gpu:1
 expect_exit 2 dtool run --launcher gridengine --runs_on "$login" --nodes 2 -- true
-expect_error 'a job of several processes has its slots in a parallel environment'
+expect_error 'a job of several processes needs --parallel_environment'
 expect_exit 2 dtool run --parallel_environment one -- true
 expect_error '--parallel_environment goes with --launcher gridengine, and this run uses ssh'
 on h1 bash -c 'qconf -sp one | sed "s/^control_slaves .*/control_slaves FALSE/; s/^pe_name .*/pe_name closed/" >/tmp/pe.$$ && qconf -Ap /tmp/pe.$$; rm /tmp/pe.$$' >/dev/null

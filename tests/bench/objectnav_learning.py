@@ -4,7 +4,9 @@ import json
 import pathlib
 import statistics
 import subprocess
+import tomllib
 
+EXPERIMENTS = pathlib.Path(__file__).resolve().parents[2] / "trainer" / "experiments"
 EPISODES = 1000  # success is the mean over so many, the last ones
 TASKS = {
     "shipped": {},
@@ -13,6 +15,8 @@ TASKS = {
         "environment": {"least_side": 24, "most_side": 32, "objects": 12, "step_limit": 400},
         "pipeline": {"steps": 30_000_000},
     },
+    # The shipped objectnav_large.
+    "large": {key: value for key, value in tomllib.loads((EXPERIMENTS / "objectnav_large.toml").read_text()).items() if key != "workload"},
 }
 
 
