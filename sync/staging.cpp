@@ -8,9 +8,9 @@
 #include <system_error>
 
 #include "ssh/host/files.h"
-#include "ssh/host/sha256.h"
 #include "ssh/host/tree/answer_copy.h"
 #include "ssh/host/tree/kept_copy.h"
+#include "ssh/machine/encodings.h"
 
 namespace dtool::tree_sync {
 namespace {
@@ -20,14 +20,14 @@ namespace fs = std::filesystem;
 /// Of the file's first bytes, so many; empty if it has fewer.
 std::string sum_of_first(const fs::path& file, std::uint64_t bytes) {
   const host::Descriptor opened(::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
-  host::Sha256 sha;
+  ssh::Sha256 sha;
   while (opened.is_open() && bytes > 0) {
     const auto piece = host::read_some(opened.get());
     if (!piece) return "";
     sha.add(std::string_view(*piece).substr(0, bytes));
     bytes -= std::min<std::uint64_t>(bytes, piece->size());
   }
-  return opened.is_open() ? host::to_hex(sha.finish()) : "";
+  return opened.is_open() ? sha.hex() : "";
 }
 
 /// Other files than text have zero bytes, and most of these near their beginning.

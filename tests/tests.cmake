@@ -61,6 +61,10 @@ if(DTOOL_TESTS)
     tests/unit/cli/watch/status_answer_test.cpp
     tests/unit/cli/watch/status_table_test.cpp
     tests/unit/disk_steps.cpp
+    tests/unit/killfiles/channel/channel_test.cpp
+    tests/unit/killfiles/channel/sha256_test.cpp
+    tests/unit/killfiles/channel/watch_test.cpp
+    tests/unit/killfiles/channel/wire_test.cpp
     tests/unit/killfiles/host_identity_test.cpp
     tests/unit/killfiles/killfile_allenact_test.cpp
     tests/unit/killfiles/killfile_folder_test.cpp
@@ -96,7 +100,6 @@ if(DTOOL_TESTS)
     tests/unit/ssh/host/answers/trial_test.cpp
     tests/unit/ssh/host/answers/used_by_runs_test.cpp
     tests/unit/ssh/host/cause_place_test.cpp
-    tests/unit/ssh/host/channel_test.cpp
     tests/unit/ssh/host/child_test.cpp
     tests/unit/ssh/host/earlier_failure_test.cpp
     tests/unit/ssh/host/explaining_line_test.cpp
@@ -133,9 +136,6 @@ if(DTOOL_TESTS)
     tests/unit/ssh/host/session/session_test.cpp
     tests/unit/ssh/host/session/supervised_session_test.cpp
     tests/unit/ssh/host/session/supervision_test.cpp
-    tests/unit/ssh/host/session/watch_test.cpp
-    tests/unit/ssh/host/session/wire_test.cpp
-    tests/unit/ssh/host/sha256_test.cpp
     tests/unit/ssh/host/start_job_test.cpp
     tests/unit/ssh/host/strangers_test.cpp
     tests/unit/ssh/host/unseen_test.cpp

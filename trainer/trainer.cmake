@@ -30,7 +30,6 @@ if(DTOOL_TRAINER)
     trainer/data/drawn_data.cpp
     trainer/data/idx.cpp
     trainer/data/sampler.cpp
-    trainer/launch/front_door.cpp
     trainer/launch/greeting.cpp
     trainer/launch/last_words.cpp
     trainer/launch/launch.cpp
@@ -55,7 +54,7 @@ if(DTOOL_TRAINER)
     trainer/training/checkpoint_writer.cpp
     trainer/training/safetensors.cpp)
   target_include_directories(dtool_trainer PRIVATE ${PROJECT_BINARY_DIR}/generated)
-  target_link_libraries(dtool_trainer PUBLIC dtool_warnings dtool_killfiles fmt::fmt PRIVATE Boost::headers nlohmann_json::nlohmann_json ZLIB::ZLIB
+  target_link_libraries(dtool_trainer PUBLIC dtool_warnings dtool_channel dtool_killfiles fmt::fmt PRIVATE Boost::headers nlohmann_json::nlohmann_json ZLIB::ZLIB
     CURL::libcurl OpenSSL::Crypto)
 
   if(DTOOL_TRAINER_NCCL)

@@ -20,25 +20,6 @@
 
 namespace dtool::host {
 
-Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
-  if (this == &other) return *this;
-  if (number_ != -1) ::close(number_);
-  number_ = other.release();
-  return *this;
-}
-
-Descriptor::~Descriptor() {
-  if (number_ != -1) ::close(number_);
-}
-
-int Descriptor::release() {
-  return std::exchange(number_, -1);
-}
-
-std::string with_reason(const std::string& what) {
-  return what + ": " + std::strerror(errno);
-}
-
 std::optional<std::string> read_file(const std::string& path, std::size_t most) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.is_open()) return std::nullopt;

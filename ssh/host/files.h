@@ -13,23 +13,9 @@
 #include <string_view>
 #include <vector>
 
+#include "killfiles/channel/wire.h"
+
 namespace dtool::host {
-
-/// A descriptor that closes itself.
-class Descriptor {
- public:
-  explicit Descriptor(int number = -1) : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept : number_(other.release()) {}
-  Descriptor& operator=(Descriptor&& other) noexcept;
-  ~Descriptor();
-
-  int get() const { return number_; }
-  bool is_open() const { return number_ != -1; }
-  int release();
-
- private:
-  int number_;
-};
 
 /// While it lives, new files are accessible to their owner alone.
 class OwnersAlone {
@@ -126,9 +112,6 @@ void end_hole(int file);
 /// until the descriptor is closed. A closed descriptor means that the lock was not free within
 /// `wait_ms`.
 Descriptor lock_file(const std::string& path, int wait_ms);
-
-/// `what: No such file or directory`, by errno.
-std::string with_reason(const std::string& what);
 
 // The order in which a small record comes onto a disk: after a power loss it is whole or absent,
 // never half.

@@ -14,7 +14,6 @@ set(DTOOL_HOST_SOURCES
   ssh/host/answers/survey.cpp
   ssh/host/answers/trainers.cpp
   ssh/host/answers/trial.cpp
-  ssh/host/channel.cpp
   ssh/host/child.cpp
   ssh/host/explaining_line.cpp
   ssh/host/files.cpp
@@ -43,7 +42,6 @@ set(DTOOL_HOST_SOURCES
   ssh/host/session/session.cpp
   ssh/host/session/supervised_session.cpp
   ssh/host/session/supervision.cpp
-  ssh/host/sha256.cpp
   ssh/host/start_job.cpp
   ssh/host/strangers.cpp
   ssh/host/tree/answer_copy.cpp
@@ -69,10 +67,9 @@ set(DTOOL_HOST_SOURCES
 # A library, because the launcher speaks the same protocol and tests link it. What the launcher does much of is quick, all else small.
 add_library(dtool_host STATIC ${DTOOL_HOST_SOURCES})
 dtool_join_sources(dtool_host 12)
-target_link_libraries(dtool_host PUBLIC dtool_warnings $<IF:${DTOOL_IS_PORTABLE},${DTOOL_ARCHIVE_zstd},zstd>)
+target_link_libraries(dtool_host PUBLIC dtool_channel $<IF:${DTOOL_IS_PORTABLE},${DTOOL_ARCHIVE_zstd},zstd>)
 target_compile_definitions(dtool_host PRIVATE DTOOL_ZSTD)
 target_compile_options(dtool_host PRIVATE -Os -ffunction-sections -fdata-sections)
-set_source_files_properties(ssh/host/sha256.cpp PROPERTIES COMPILE_OPTIONS -O2)
 set_source_files_properties(ssh/host/tree/cipher.cpp PROPERTIES COMPILE_OPTIONS -O3)
 
 add_executable(dtool-host ssh/host/answers/main.cpp)
@@ -95,7 +92,7 @@ find_program(DTOOL_CROSS_COMPILER ${other_processor}-linux-gnu-g++)
 if(DTOOL_CROSS_COMPILER AND NOT DTOOL_SANITIZE)
   set(DTOOL_OTHER_HOST_FILE ${PROJECT_BINARY_DIR}/dtool-host-${other_processor})
   set(objects "")
-  dtool_parts(parts 12 SOURCES ssh/host/answers/main.cpp ${DTOOL_HOST_SOURCES})
+  dtool_parts(parts 12 SOURCES ssh/host/answers/main.cpp ${DTOOL_HOST_SOURCES} ${DTOOL_CHANNEL_SOURCES})
   foreach(part IN LISTS parts)
     string(REPLACE "," ";" sources "${part}")
     list(LENGTH objects number)

@@ -5,9 +5,9 @@
 
 #include <array>
 
+#include "killfiles/channel/sha256.h"
 #include "ssh/host/files.h"
 #include "ssh/host/process_table.h"
-#include "ssh/host/sha256.h"
 
 namespace dtool::host {
 namespace {

@@ -131,26 +131,6 @@ Descriptor hold_port(std::uint16_t port) {
   return bind_to(port, Use::hold);
 }
 
-std::uint16_t port_of(const Descriptor& listener) {
-  sockaddr_storage name{};
-  socklen_t size = sizeof name;
-  ::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&name), &size);
-  return ntohs(name.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6&>(name).sin6_port
-                                          : reinterpret_cast<const sockaddr_in&>(name).sin_port);
-}
-
-std::string address_in(const sockaddr_storage& name) {
-  if (name.ss_family == AF_INET6) {
-    in6_addr address = reinterpret_cast<const sockaddr_in6&>(name).sin6_addr;
-    const bool is_here = IN6_IS_ADDR_LOOPBACK(&address) ||
-                         (IN6_IS_ADDR_V4MAPPED(&address) && address.s6_addr[12] == IN_LOOPBACKNET);
-    return is_here ? "here" : std::string(reinterpret_cast<const char*>(&address), sizeof address);
-  }
-  const in_addr address = reinterpret_cast<const sockaddr_in&>(name).sin_addr;
-  const bool is_here = ntohl(address.s_addr) >> 24U == IN_LOOPBACKNET;
-  return is_here ? "here" : std::string(reinterpret_cast<const char*>(&address), sizeof address);
-}
-
 std::string interface_of(std::string_view address) {
   ifaddrs* all = nullptr;
   if (address.empty() || ::getifaddrs(&all) != 0) return {};

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "killfiles/channel/door.h"
 #include "ssh/host/files.h"
 
 namespace dtool::host {
@@ -40,10 +41,6 @@ Descriptor listen_on_held(std::uint16_t port);
 /// Binds the port without listening there: only listen_on_held() of the same user can have it too.
 /// The descriptor is closed if the port is not free.
 Descriptor hold_port(std::uint16_t port);
-std::uint16_t port_of(const Descriptor& listener);
-
-/// The text that identifies a peer. All loopback addresses of this machine give the same one.
-std::string address_in(const sockaddr_storage& name);
 
 /// The interface with that numeric address; or empty.
 std::string interface_of(std::string_view address);

@@ -9,7 +9,7 @@
 #include <stdexcept>
 
 #include "cli/scripts.h"
-#include "ssh/host/channel.h"
+#include "killfiles/channel/channel.h"
 #include "ssh/host/session/coordinator.h"
 #include "ssh/host/session/report_port.h"
 #include "ssh/host/session/supervision.h"

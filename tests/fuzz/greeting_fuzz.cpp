@@ -3,8 +3,6 @@
 // the run that have gone wrong. Strangers are told nothing, and neither of them keeps anybody else
 // away.
 #include <gtest/gtest.h>
-#include <poll.h>
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <future>
@@ -12,10 +10,9 @@
 
 #include "tests/fuzz/mutate.h"
 #include "tests/fuzz/stranger.h"
-#include "trainer/launch/front_door.h"
+#include "tests/trainer/store_client.h"
 #include "trainer/launch/greeting.h"
 #include "trainer/launch/network.h"
-#include "trainer/ranks/store_server.h"
 
 namespace dtool::trainer {
 namespace {
@@ -26,103 +23,98 @@ using std::chrono::seconds;
 const RunToken kToken("0123456789abcdef0123456789abcdef");
 const RunToken kOther("0123456789abcdef0123456789abcdee");
 
-const std::vector<std::string> kTokens = {" ",
-                                          "  ",
-                                          "\n",
-                                          "\r\n",
+const std::string kDoor = kToken.for_door("machines");
+
+const std::vector<std::string> kTokens = {"\n",
                                           "\0"s,
-                                          "\t",
-                                          "known ",
-                                          "here ",
-                                          "x",
-                                          "welcome ",
-                                          "0",
-                                          "-1",
                                           "\xff"s,
-                                          "\xc2\x9b",
-                                          "\x1b[2J",
-                                          "99999999999999999999",
-                                          "machines",
-                                          "store",
-                                          "dtool-trainer 3 ",
-                                          "dtool-trainer 4 ",
+                                          "dtool 1\n",
+                                          "\x01",
+                                          "dtool 2\n",
+                                          std::string(16, '\0'),
                                           "0123456789abcdef0123456789abcdef"};
 
-TEST(GreetingFuzz, NoLineThatWasSpoiltIsBelieved) {
-  Greeting caller(kToken, "machines");
-  Greeting host(kToken, "machines");
-  const std::string first = caller.begin();
-  const Greeting waiting = host;
-  const std::string known = host.answer(first).value();
-  const Greeting asking = caller;
-  const std::string here = caller.reply(known, "1 2 1 red02").value();
-  const std::string welcome = host.welcome("4711 red01");
-  Greeting another(kOther, "machines");
-  Greeting elsewhere(kToken, "store");
-  fuzz::Mutator mutator({first, known, here, welcome, another.begin(), elsewhere.begin()}, kTokens);
+TEST(GreetingFuzz, NoMessageThatWasSpoiltIsBelieved) {
+  const std::string hello = host::make_hello(kDoor, 3);
+  const std::string welcome = host::make_welcome(kDoor, hello);
+  host::Channel caller(kDoor, hello, welcome, host::End::machine, 100);
+  host::Channel door(kDoor, hello, welcome, host::End::coordinator, 100);
+  const std::string here = caller.seal("");
+  const std::string known = door.seal("");
+  fuzz::Mutator mutator(
+      {hello, welcome, here, known, host::make_hello(kOther.for_door("machines"), 3),
+       host::make_hello(kToken.for_door("store"), 3)},
+      kTokens);
+  const auto hears = [](host::Channel channel, const std::string& bytes) {
+    channel.add(bytes);
+    try {
+      return channel.next().has_value();
+    } catch (const std::runtime_error&) {
+      return false;
+    }
+  };
   int right = 0;
   for (int i = 0; i < fuzz::rounds(20'000); ++i) {
-    const std::string line = mutator.next();
-    Greeting listens = waiting;
-    Greeting speaks = asking;
-    if (listens.answer(line)) {
-      EXPECT_EQ(line, first);
+    const std::string bytes = mutator.next();
+    if (host::read_hello(kDoor, bytes)) {
+      EXPECT_EQ(bytes, hello);
       ++right;
     }
-    if (speaks.reply(line, "words")) {
-      EXPECT_EQ(line, known);
+    if (host::is_welcome(kDoor, hello, bytes)) {
+      EXPECT_EQ(bytes, welcome);
     }
-    if (host.hear(line)) {
-      EXPECT_EQ(line, here);
+    if (hears(door, bytes)) {
+      EXPECT_TRUE(bytes.starts_with(here));
     }
-    if (caller.enter(line)) {
-      EXPECT_EQ(line, welcome);
+    if (hears(caller, bytes)) {
+      EXPECT_TRUE(bytes.starts_with(known));
     }
   }
   EXPECT_GT(right, 10);
 }
 
-TEST(GreetingFuzz, LinesAreTheSameWhereverTheirBytesAreCut) {
-  fuzz::Mutator mutator({"alive\nfinished\nwell\n", "a\n\nb\n", "without an end", "\n\n\n"},
-                        {"\n", "\r\n", "\0"s, "0123456789", "0123456789012345678901234567890123"});
+TEST(GreetingFuzz, FramesAreTheSameWhereverTheirBytesAreCut) {
+  const std::string hello = host::make_hello(kDoor, 3);
+  const std::string welcome = host::make_welcome(kDoor, hello);
   constexpr std::size_t kLongest = 40;
+  fuzz::Mutator bodies({"alive", "", "a longer body of a frame", std::string(41, 'x')}, kTokens);
   std::mt19937 random(fuzz::seed());
   for (int i = 0; i < fuzz::rounds(1'500); ++i) {
-    const std::string text = mutator.next();
+    host::Channel speaks(kDoor, hello, welcome, host::End::machine, kLongest);
+    host::Channel hears(kDoor, hello, welcome, host::End::coordinator, kLongest);
+    std::string bytes;
     std::vector<std::string> expected;
-    std::size_t begin = 0;
-    for (std::size_t end = 0; (end = text.find('\n', begin)) != text.npos; begin = end + 1) {
-      if (end - begin > kLongest) break;
-      expected.push_back(text.substr(begin, end - begin));
+    bool is_too_long = false;
+    for (int frame = 0; frame < 4; ++frame) {
+      const std::string body = bodies.next();
+      bytes += speaks.seal(body);
+      is_too_long = is_too_long || body.size() > kLongest;
+      if (!is_too_long) expected.push_back(body);
     }
-    int ends[2];
-    ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-    LineSocket reader(ends[0], kLongest);
-    std::vector<std::string> lines;
-    const auto read = [&] {
-      for (std::string& line : reader.receive()) lines.push_back(std::move(line));
-    };
-    for (std::size_t at = 0; at < text.size() && !reader.has_ended();) {
-      const std::size_t size = std::min<std::size_t>(1 + random() % 30, text.size() - at);
-      send(ends[1], text.data() + at, size, MSG_NOSIGNAL);
+    std::vector<std::string> heard;
+    bool is_refused = false;
+    for (std::size_t at = 0; at < bytes.size() && !is_refused;) {
+      const std::size_t size = std::min<std::size_t>(1 + random() % 30, bytes.size() - at);
+      hears.add(std::string_view(bytes).substr(at, size));
       at += size;
-      read();
+      try {
+        while (auto body = hears.next()) heard.push_back(*body);
+      } catch (const std::runtime_error&) {
+        is_refused = true;
+      }
     }
-    close(ends[1]);
-    read();
-    EXPECT_TRUE(reader.has_ended());
-    EXPECT_EQ(lines, expected) << text;
+    EXPECT_EQ(is_refused, is_too_long);
+    EXPECT_EQ(heard, expected);
   }
 }
 
 TEST(GreetingFuzz, ADoorTellsStrangersNothingAndLetsItsOwnIn) {
   FrontDoor door({"127.0.0.1", 0}, "machines", 1, kToken);
   const Endpoint there{"127.0.0.1", door.port()};
-  Greeting another(kOther, "machines");
-  Greeting own(kToken, "machines");
-  const std::string first = own.begin();
-  fuzz::Mutator mutator({first + "\n", first + "\nhere " + std::string(64, '0') + " 1 2 1 red02\n",
-                         another.begin() + "\n", "GET / HTTP/1.0\r\n\r\n", std::string(3000, 'a')},
+  const std::string first = host::make_hello(kDoor, 3);
+  fuzz::Mutator mutator({first, first + std::string(host::kEmptyFrameSize, '\0'),
+                         host::make_hello(kOther.for_door("machines"), 3), "GET / HTTP/1.0\r\n\r\n",
+                         std::string(3000, 'a')},
                         kTokens);
   int answered = 0;
   for (int i = 0; i < fuzz::rounds(500); ++i) {
@@ -135,57 +127,51 @@ TEST(GreetingFuzz, ADoorTellsStrangersNothingAndLetsItsOwnIn) {
     heard += stranger.hear(is_over);
     stranger.say_no_more();
     while (!is_over) {
-      pollfd waited{door.descriptor(), POLLIN, 0};
-      poll(&waited, 1, 10);
+      door.watch().wait(std::chrono::milliseconds(10));
       EXPECT_TRUE(door.take().empty()) << text;
       heard += stranger.hear(is_over);
     }
-    // Who has overheard the first line can have the second one, and no more.
+    // Who has overheard the hello can have a welcome, and no more.
     if (!heard.empty()) {
       ++answered;
-      EXPECT_TRUE(text.starts_with(first + "\n")) << text;
-      EXPECT_TRUE(heard.starts_with("known ") && heard.find('\n') == heard.size() - 1) << heard;
+      EXPECT_TRUE(text.starts_with(first)) << text;
+      EXPECT_EQ(heard.size(), host::kWelcomeSize);
     }
     if (i % 100 != 0) continue;
     auto call = std::async(std::launch::async,
-                           [&] { return call_at(there, "machines", "one", seconds(60), kToken); });
-    std::vector<Guest> guests;
-    while (guests.empty() && call.wait_for(seconds(0)) != std::future_status::ready) {
-      guests = door.take();
-    }
-    ASSERT_EQ(guests.size(), 1U) << text;
-    const auto socket = guests.front().welcome("in");
-    const LineSocket end(call.get().descriptor);
+                           [&] { return call_at(there, "machines", 1, seconds(60), kToken); });
+    std::vector<host::Caller> callers;
+    while (callers.empty() && call.wait_for(seconds(0)) != std::future_status::ready)
+      callers = door.take();
+    ASSERT_EQ(callers.size(), 1U) << text;
+    say(callers.front(), "");
+    EXPECT_TRUE(call.get().socket.is_open());
   }
   EXPECT_GT(answered, 10);
 }
 
-/// One of the run, which has been let in, and says what it likes then.
-class Insider {
- public:
-  Insider(const Endpoint& endpoint, const char* door, const std::string& words)
-      : socket_(call_at(endpoint, door, words, seconds(60)).descriptor, kLongestRequest) {}
-
-  void say(std::string_view line) { socket_.send(line); }
-
-  /// Lines up to one that begins so, that one too. Nothing: it was hung up on.
-  std::optional<std::vector<std::string>> hear_until(const std::string& beginning) {
-    std::vector<std::string> heard;
-    for (;;) {
-      for (std::string& line : socket_.receive()) heard.push_back(std::move(line));
-      if (!heard.empty() && heard.back().starts_with(beginning)) return heard;
-      if (socket_.has_ended()) return std::nullopt;
-      pollfd ready{socket_.descriptor(), POLLIN, 0};
-      if (poll(&ready, 1, 60'000) != 1) {
-        ADD_FAILURE() << "no answer: " << beginning;
-        return std::nullopt;
-      }
+/// Answers up to one that begins so, that one too. Nothing: it was hung up on.
+std::optional<std::vector<std::string>> hear_until(StoreClient& client,
+                                                   const std::string& beginning) {
+  std::vector<std::string> heard;
+  for (;;) {
+    heard.push_back(client.hear(seconds(60)));
+    if (heard.back().starts_with(beginning)) return heard;
+    if (heard.back() == "closed") return std::nullopt;
+    if (heard.back() == "silent") {
+      ADD_FAILURE() << "no answer: " << beginning;
+      return std::nullopt;
     }
   }
+}
 
- private:
-  LineSocket socket_;
-};
+void say_lines(StoreClient& client, std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t size = text.find('\n');
+    client.say(std::string(text.substr(0, size)));
+    text.remove_prefix(size == text.npos ? text.size() : size + 1);
+  }
+}
 
 TEST(GreetingFuzz, AStoreServesTheOthersWhateverOneOfThemAsks) {
   fuzz::Mutator mutator(
@@ -224,8 +210,8 @@ TEST(GreetingFuzz, AStoreServesTheOthersWhateverOneOfThemAsks) {
        "\n77 wait x71 x7"});
   std::unique_ptr<ReservedPort> port;
   std::unique_ptr<StoreServer> server;
-  std::unique_ptr<Insider> honest;
-  std::unique_ptr<Insider> other;
+  std::unique_ptr<StoreClient> honest;
+  std::unique_ptr<StoreClient> other;
   std::string asked;
   int hung_up = 0;
   const int rounds = fuzz::rounds(300);
@@ -238,22 +224,22 @@ TEST(GreetingFuzz, AStoreServesTheOthersWhateverOneOfThemAsks) {
       port = std::make_unique<ReservedPort>();
       const Endpoint there{"127.0.0.1", port->number()};
       server = std::make_unique<StoreServer>(there, 10);
-      honest = std::make_unique<Insider>(there, kStoreDoor, "client");
+      honest = std::make_unique<StoreClient>(there);
     }
     const Endpoint there{"127.0.0.1", port->number()};
-    if (!other) other = std::make_unique<Insider>(there, kStoreDoor, "client");
+    if (!other) other = std::make_unique<StoreClient>(there);
     const std::string text = mutator.next();
     asked += text + "\n";
-    other->say(text + "\n0 check x");
-    const auto heard = other->hear_until("0 ");
+    say_lines(*other, text + "\n0 check x");
+    const auto heard = hear_until(*other, "0 ");
     if (!heard) {
       ++hung_up;
       other.reset();
     }
     // A name of its own, or one that the other may wait for.
     const std::string name = std::vector<std::string>{"x00112233", "x71", "x72"}[i % 3];
-    honest->say("1 set " + name + " x6f6b\n2 get " + name + "\n3 delete " + name);
-    const auto answers = honest->hear_until("3 ");
+    say_lines(*honest, "1 set " + name + " x6f6b\n2 get " + name + "\n3 delete " + name);
+    const auto answers = hear_until(*honest, "3 ");
     ASSERT_TRUE(answers) << "after:\n" << asked;
     EXPECT_EQ(*answers, (std::vector<std::string>{"1 done", "2 value x6f6b", "3 yes"})) << asked;
   }

@@ -8,7 +8,7 @@
 #include <random>
 #include <string>
 
-#include "ssh/host/channel.h"
+#include "killfiles/channel/channel.h"
 #include "ssh/host/tree/package_server.h"
 #include "tests/fuzz/mutate.h"
 #include "tests/fuzz/stranger.h"

@@ -8,8 +8,8 @@
 #include <set>
 #include <string>
 
+#include "killfiles/channel/sha256.h"
 #include "ssh/host/files.h"
-#include "ssh/host/sha256.h"
 #include "ssh/host/tree/answer_copy.h"
 #include "ssh/host/tree/answer_tree.h"
 #include "ssh/host/tree/take_parcel.h"

@@ -9,7 +9,7 @@
 
 #include "tests/trainer/ranks.h"
 #include "trainer/comm/peer_link.h"
-#include "trainer/launch/front_door.h"
+#include "trainer/launch/greeting.h"
 
 using namespace dtool::trainer;
 
@@ -188,10 +188,11 @@ TEST(Links, MemoryWithoutTheOffersTokenIsNotShared) {
     FrontDoor door({"127.0.0.1", 0}, "link/0", 1);
     const auto place = to_string(Endpoint{"127.0.0.1", door.port()});
     meeting.store->set("link/0", std::vector<std::uint8_t>(place.begin(), place.end()));
-    std::vector<Guest> guests;
-    pollfd waited{door.descriptor(), POLLIN, 0};
-    while (guests.empty() && poll(&waited, 1, 30'000) > 0) guests = door.take();
-    const TcpSocket socket(guests.at(0).welcome("linked")->release());
+    std::vector<host::Caller> callers;
+    while (callers.empty() && !door.watch().wait(std::chrono::seconds(30)).empty())
+      callers = door.take();
+    say(callers.at(0), "");
+    const TcpSocket socket(callers.at(0).wire.release());
     const SharedMemory memory(sizeof(SharedLink));
     struct {
       std::uint64_t token = 1;
@@ -212,8 +213,8 @@ TEST(PeerLink, DoesNotSleepOverWhatHappenedJustBefore) {
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, sockets), 0);
   SharedMemory memory(sizeof(SharedLink));
   auto same = SharedMemory::open(memory.name(), sizeof(SharedLink));
-  PeerLink sender(TcpSocket{sockets[0]}, std::move(memory), 0);
-  PeerLink receiver(TcpSocket{sockets[1]}, std::move(same.value()), 1);
+  PeerLink sender(TcpSocket(host::Descriptor(sockets[0])), std::move(memory), 0);
+  PeerLink receiver(TcpSocket(host::Descriptor(sockets[1])), std::move(same.value()), 1);
   std::vector<float> numbers(FloatRing::kCapacity);
 
   EXPECT_TRUE(receiver.prepare_sleep(PeerLink::Awaited::numbers));

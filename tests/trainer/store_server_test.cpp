@@ -3,14 +3,12 @@
 #include "trainer/ranks/store_server.h"
 
 #include <gtest/gtest.h>
-#include <poll.h>
 
 #include <memory>
 #include <stdexcept>
 #include <thread>
 
-#include "trainer/launch/front_door.h"
-#include "trainer/launch/greeting.h"
+#include "tests/trainer/store_client.h"
 #include "trainer/launch/network.h"
 
 namespace dtool::trainer {
@@ -23,24 +21,11 @@ class Store : public testing::Test {
   Store() : server_(endpoint(), 10) {}
 
   Endpoint endpoint() const { return {"127.0.0.1", port_.number()}; }
-  std::unique_ptr<LineSocket> client() const {
-    const Call call = call_at(endpoint(), kStoreDoor, "client", seconds(60));
-    return std::make_unique<LineSocket>(call.descriptor, kLongestRequest);
-  }
-  /// The next line, or `closed`.
-  static std::string hear(LineSocket& socket) {
-    for (;;) {
-      const auto lines = socket.receive();
-      if (!lines.empty()) return lines.front();
-      if (socket.has_ended()) return "closed";
-      const short events = socket.has_to_send() ? POLLIN | POLLOUT : POLLIN;
-      pollfd ready{socket.descriptor(), events, 0};
-      if (poll(&ready, 1, 60'000) != 1) return "silent";
-    }
-  }
-  static std::string ask(LineSocket& socket, const std::string& request) {
-    socket.send(request);
-    return hear(socket);
+  std::unique_ptr<StoreClient> client() const { return std::make_unique<StoreClient>(endpoint()); }
+  static std::string hear(StoreClient& client) { return client.hear(seconds(60)); }
+  static std::string ask(StoreClient& client, const std::string& request) {
+    client.say(request);
+    return hear(client);
   }
 
   ReservedPort port_;
@@ -73,7 +58,7 @@ TEST_F(Store, AddsAndSwapsInOneStep) {
 TEST_F(Store, AnswersWhoWaitsOnceAllIsThere) {
   const auto one = client();
   const auto two = client();
-  one->send("1 wait x61 x62");
+  one->say("1 wait x61 x62");
   EXPECT_EQ(ask(*one, "2 count"), "2 number 0");
   EXPECT_EQ(ask(*two, "1 set x62 x"), "1 done");
   EXPECT_EQ(ask(*one, "3 count"), "3 number 1");
@@ -92,7 +77,7 @@ TEST_F(Store, FulfilsTheWillOfAConnectionThatEnds) {
   EXPECT_EQ(ask(*late, "1 will x61 x03"), "1 done");
   EXPECT_EQ(ask(*one, "1 check x61"), "1 no");
   leaving.reset();
-  one->send("2 wait x61");
+  one->say("2 wait x61");
   killed.reset();
   EXPECT_EQ(hear(*one), "2 done");
   late.reset();

@@ -8,12 +8,12 @@ import socket
 import sys
 import time
 
-NONCE = "0123456789abcdef" * 2
-PROOF = "0123456789abcdef" * 4
+HELLO = b"dtool 1\n" + bytes(8) + b"0123456789abcdef"
+PROOF = b"0123456789abcdef" * 2
 KINDS = {
     "an old greeting": b"hello 2 1 9 9 stranger\n",
-    "a forged greeting": f"dtool-trainer 3 machines {NONCE} {PROOF}\nhere {PROOF} 1 2 1 stranger\n".encode(),
-    "another forged greeting": f"dtool-trainer 3 store {NONCE} {PROOF}\n1 set x00 x00\n".encode(),
+    "a forged greeting": HELLO + PROOF,
+    "a forged greeting and request": HELLO + PROOF + b"\x0d\0\0\0" + b"1 set x00 x00" + PROOF,
     "a lie": b"finished\ncause\tcertain\t1\tkill\ta lie\t\n",
     "another protocol": b"GET / HTTP/1.1\r\nHost: there\r\n\r\n",
     "noise": bytes((i * 73 + i // 7) % 256 for i in range(5000)),

@@ -18,7 +18,6 @@
 #include <system_error>
 #include <utility>
 
-#include "trainer/launch/front_door.h"
 #include "trainer/launch/greeting.h"
 #include "trainer/launch/network.h"
 
@@ -43,26 +42,17 @@ Links::Links(const Meeting& meeting, std::set<int> peers, std::chrono::milliseco
       // Where ranks share cores, the peer cannot answer while this rank looks.
       patience_(meeting.place.local_world_size <= count_cores() ? 50 : 0),
       stop_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  if (stop_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
-  try {
-    peers_ = link_ranks(meeting, std::move(peers), Clock::now() + timeout);
-  } catch (...) {
-    close(stop_);
-    throw;
-  }
+  if (!stop_.is_open()) throw std::system_error(errno, std::generic_category(), "eventfd");
+  peers_ = link_ranks(meeting, std::move(peers), Clock::now() + timeout);
 }
 
 Links::Links(const Meeting& meeting, std::chrono::milliseconds timeout)
     : Links(meeting, all_but(meeting.place.rank, meeting.place.world_size), timeout) {}
 
-Links::~Links() {
-  close(stop_);
-}
-
 void Links::stop() {
   stopped_ = true;
   const std::uint64_t one = 1;
-  [[maybe_unused]] const auto written = write(stop_, &one, sizeof one);  // never full
+  [[maybe_unused]] const auto written = write(stop_.get(), &one, sizeof one);  // never full
 }
 
 bool Links::shares_memory_with(int rank) const {
@@ -131,7 +121,7 @@ void Links::sleep(const PlanProgress& progress, Deadline deadline) {
   const auto left =
       std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
   // However it ends, the caller looks again; a signal is no matter.
-  polled[count] = {stop_, POLLIN, 0};
+  polled[count] = {stop_.get(), POLLIN, 0};
   if (nothing_yet && left > 0) poll(polled, count + 1, static_cast<int>(left));
   for (nfds_t i = 0; i < count; ++i) waits[i].link->finish_sleep(polled[i].revents);
   if (left > 0 || !nothing_yet) return;
@@ -257,9 +247,8 @@ void Linking::connect_to_lower_ranks() {
   for (const int peer : lower_) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
         deadline_ - std::chrono::steady_clock::now());
-    const Call call =
-        call_at(look_up(meeting_, peer), door_of(peer), fmt::format("{}", rank_), left);
-    socket_of(peer) = TcpSocket(call.descriptor);
+    Call call = call_at(look_up(meeting_, peer), door_of(peer), rank_, left);
+    socket_of(peer) = TcpSocket(std::move(call.socket));
   }
 }
 
@@ -268,13 +257,12 @@ void Linking::accept_higher_ranks(FrontDoor& door) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
         deadline_ - std::chrono::steady_clock::now());
     if (left.count() <= 0) throw std::runtime_error("not all ranks came to be linked");
-    pollfd waited{door.descriptor(), POLLIN, 0};
+    pollfd waited{door.watch().descriptor(), POLLIN, 0};
     poll(&waited, 1, static_cast<int>(std::min<std::int64_t>(left.count(), 1000)));
-    for (Guest& guest : door.take()) {
-      const auto number = parse_whole(guest.words(), rank_ + 1, size_ - 1);
-      const int peer = static_cast<int>(number.value_or(rank_));
-      if (!higher_.contains(peer) || socket_of(peer)) continue;
-      socket_of(peer) = TcpSocket(guest.welcome("linked")->release());
+    for (host::Caller& caller : door.take()) {
+      if (!higher_.contains(caller.place) || socket_of(caller.place)) continue;
+      say(caller, "");
+      socket_of(caller.place) = TcpSocket(caller.wire.release());
       --missing;
     }
   }

@@ -24,9 +24,6 @@ class Links : public Transport {
   Links(const Meeting& meeting, std::set<int> peers, std::chrono::milliseconds timeout);
   /// The same with every other rank.
   Links(const Meeting& meeting, std::chrono::milliseconds timeout);
-  ~Links() override;
-  Links(const Links&) = delete;
-  Links& operator=(const Links&) = delete;
 
   /// `plan` has messages of peers only.
   void perform(const Plan& plan, float* tensor) override;
@@ -46,7 +43,7 @@ class Links : public Transport {
   std::chrono::milliseconds timeout_;
   std::chrono::microseconds patience_;  ///< how long to poll before sleeping
   std::atomic<bool> stopped_ = false;
-  int stop_;  ///< an eventfd, which wakes a sleeping exchange
+  host::Descriptor stop_;  ///< an eventfd, which wakes a sleeping exchange
   /// The index is the rank; null for ranks that are no peers.
   std::vector<std::unique_ptr<PeerLink>> peers_;
 };

@@ -10,8 +10,10 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "killfiles/channel/wire.h"
 #include "trainer/comm/exchange_plan.h"
 #include "trainer/ranks/shared_memory.h"
 
@@ -24,20 +26,16 @@ using Deadline = std::chrono::steady_clock::time_point;
 /// Owns a socket. All functions throw std::runtime_error on an error and when the deadline passes.
 class TcpSocket {
  public:
-  /// Takes ownership of a connected, non-blocking socket.
-  explicit TcpSocket(int descriptor);
-
-  ~TcpSocket();
-  TcpSocket(TcpSocket&& other) noexcept;
-  TcpSocket& operator=(TcpSocket&& other) noexcept;
+  /// A connected, non-blocking socket that sends small messages at once.
+  explicit TcpSocket(host::Descriptor socket) : socket_(std::move(socket)) {}
 
   void send_all(const void* data, std::size_t size, Deadline deadline) const;
   void receive_all(void* data, std::size_t size, Deadline deadline) const;
 
-  int descriptor() const { return descriptor_; }
+  int descriptor() const { return socket_.get(); }
 
  private:
-  int descriptor_;
+  host::Descriptor socket_;
 };
 
 // A queue of numbers in shared memory of two processes: one writes, the other reads. No system

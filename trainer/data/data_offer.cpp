@@ -8,11 +8,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <charconv>
 #include <cstring>
 #include <limits>
 #include <new>
 #include <stdexcept>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "trainer/launch/greeting.h"
@@ -41,6 +43,32 @@ std::optional<Numbers> parse_numbers(std::string_view text) {
     if (each.text == text) return each.numbers;
   }
   return std::nullopt;
+}
+
+/// The words of a line, separated by single blanks; absent if their number is not `count` or one is
+/// empty.
+std::optional<std::vector<std::string>> split_words(std::string_view line, std::size_t count) {
+  std::vector<std::string> words;
+  for (;;) {
+    const auto end = line.find(' ');
+    words.emplace_back(line.substr(0, end));
+    if (words.back().empty() || words.size() > count) return std::nullopt;
+    if (end == line.npos) break;
+    line.remove_prefix(end + 1);
+  }
+  if (words.size() != count) return std::nullopt;
+  return words;
+}
+
+/// A whole number from `least` to `most`; the text must be nothing else.
+std::optional<std::int64_t> parse_whole(std::string_view text, std::int64_t least,
+                                        std::int64_t most) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < least || value > most) {
+    return std::nullopt;
+  }
+  return value;
 }
 
 /// The text up to `end`, which is taken off with it; the whole text where there is none.

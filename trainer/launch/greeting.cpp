@@ -3,26 +3,26 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <optional>
 #include <random>
 #include <system_error>
 #include <thread>
+#include <utility>
 
+#include "killfiles/channel/sha256.h"
 #include "trainer/launch/network.h"
 #include "trainer/settings/usage_error.h"
 
@@ -33,151 +33,55 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-/// How long the other side may take for a line: it may be a machine that is held up.
+/// How long the other side may take for an answer: it may be a machine that is held up.
 constexpr auto kAnswerPatience = std::chrono::seconds(20);
 /// A crowded door disconnects some callers; they try again for this long.
 constexpr auto kCrowdPatience = std::chrono::seconds(3);
 
-const std::string kFirstWord = fmt::format("dtool-trainer {}", kGreetingVersion);
+/// The result of a greeting, or of a part of it.
+enum class Heard { all, hung_up, nonsense };
 
-bool is_hex(std::string_view text, std::size_t size) {
-  return text.size() == size && text.find_first_not_of("0123456789abcdef") == text.npos;
-}
-
-bool is_printable(std::string_view text) {
-  return std::all_of(text.begin(), text.end(),
-                     [](char each) { return each >= ' ' && each <= '~'; });
-}
-
-constexpr std::size_t kNonce = 32;
-constexpr std::size_t kProof = 64;
-
-}  // namespace
-
-std::string Greeting::proof(std::string_view line, std::string_view words) const {
-  return token_->prove({kFirstWord, line, door_, callers_, hosts_, words});
-}
-
-/// `NAME PROOF WORDS`: the words, if the proof is right.
-std::optional<std::string> Greeting::checked(std::string_view line, std::string_view name) const {
-  const std::size_t begin = name.size() + 1 + kProof;
-  if (line.size() <= begin || !line.starts_with(name) || line[name.size()] != ' ' ||
-      line[begin] != ' ' || !is_printable(line)) {
-    return std::nullopt;
-  }
-  const auto words = line.substr(begin + 1);
-  if (!is_same_proof(line.substr(name.size() + 1, kProof), proof(name, words))) {
-    return std::nullopt;
-  }
-  return std::string(words);
-}
-
-std::string Greeting::begin() {
-  callers_ = random_nonce();
-  return fmt::format("{} {} {} {}", kFirstWord, door_, callers_, proof("greeting", ""));
-}
-
-std::optional<std::string> Greeting::answer(std::string_view line) {
-  const std::string expected = fmt::format("{} {} ", kFirstWord, door_);
-  if (!line.starts_with(expected) || !is_printable(line)) return std::nullopt;
-  const auto words = split_words(line.substr(expected.size()), 2);
-  if (!words || !is_hex(words->at(0), kNonce) || !is_hex(words->at(1), kProof)) return std::nullopt;
-  callers_ = words->at(0);
-  hosts_.clear();
-  if (!is_same_proof(words->at(1), proof("greeting", ""))) return std::nullopt;
-  hosts_ = random_nonce();
-  return fmt::format("known {} {}", hosts_, proof("known", ""));
-}
-
-std::optional<std::string> Greeting::reply(std::string_view line, std::string_view words) {
-  const auto came = split_words(line, 3);
-  if (!came || came->at(0) != "known" || !is_hex(came->at(1), kNonce)) return std::nullopt;
-  hosts_ = came->at(1);
-  if (!is_same_proof(came->at(2), proof("known", ""))) return std::nullopt;
-  return fmt::format("here {} {}", proof("here", words), words);
-}
-
-std::optional<std::string> Greeting::hear(std::string_view line) {
-  return checked(line, "here");
-}
-
-std::string Greeting::welcome(std::string_view words) const {
-  return fmt::format("welcome {} {}", proof("welcome", words), words);
-}
-
-std::optional<std::string> Greeting::enter(std::string_view line) const {
-  return checked(line, "welcome");
-}
-
-std::optional<std::vector<std::string>> split_words(std::string_view line, std::size_t count) {
-  std::vector<std::string> words;
-  for (;;) {
-    const auto end = line.find(' ');
-    words.emplace_back(line.substr(0, end));
-    if (words.back().empty() || words.size() > count) return std::nullopt;
-    if (end == line.npos) break;
-    line.remove_prefix(end + 1);
-  }
-  if (words.size() != count) return std::nullopt;
-  return words;
-}
-
-std::optional<std::int64_t> parse_whole(std::string_view text, std::int64_t least,
-                                        std::int64_t most) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < least || value > most) {
-    return std::nullopt;
-  }
-  return value;
-}
-
-namespace {
-
-/// The result of one greeting.
-enum class Heard { welcome, hung_up, nonsense };
-
-void send_line(int descriptor, std::string line) {
-  line += '\n';
+void say(const host::Descriptor& socket, const std::string& bytes) {
   // It fits into what the kernel keeps for a connection that nothing was sent through.
-  [[maybe_unused]] const auto sent = send(descriptor, line.data(), line.size(), MSG_NOSIGNAL);
+  [[maybe_unused]] const auto sent = send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
 }
 
-/// Not a byte beyond the line's end: the rest is for another reader.
-Heard receive_line(int descriptor, std::string& line) {
-  line.clear();
+/// So many bytes, and not one beyond: the rest is for another reader.
+Heard receive(const host::Descriptor& socket, std::size_t size, std::string& bytes) {
+  bytes.clear();
   const auto deadline = Clock::now() + kAnswerPatience;
-  for (char each = 0;;) {
-    const auto size = recv(descriptor, &each, 1, 0);
-    if (size == 1 && each == '\n') return Heard::welcome;
-    if (size == 1) {
-      line += each;
-      if (line.size() > kLongestGreeting) return Heard::nonsense;
-      continue;
-    }
-    if (size == 0) return Heard::hung_up;
-    if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) return Heard::hung_up;
+  while (bytes.size() < size) {
+    char piece[host::kWelcomeSize];
+    const auto got = recv(socket.get(), piece, std::min(sizeof piece, size - bytes.size()), 0);
+    if (got > 0) bytes.append(piece, static_cast<std::size_t>(got));
+    if (got > 0) continue;
+    if (got == 0 || (errno != EAGAIN && errno != EINTR)) return Heard::hung_up;
     const auto left = std::chrono::duration_cast<milliseconds>(deadline - Clock::now()).count();
     if (left <= 0) return Heard::nonsense;
-    pollfd readable{descriptor, POLLIN, 0};
+    pollfd readable{socket.get(), POLLIN, 0};
     poll(&readable, 1, static_cast<int>(left));
   }
+  return Heard::all;
 }
 
-Heard greet(int descriptor, Greeting greeting, std::string_view words, std::string& welcome) {
-  std::string line;
-  send_line(descriptor, greeting.begin());
-  Heard heard = receive_line(descriptor, line);
-  if (heard != Heard::welcome) return heard;
-  const auto reply = greeting.reply(line, words);
-  if (!reply) return Heard::nonsense;
-  send_line(descriptor, *reply);
-  heard = receive_line(descriptor, line);
-  if (heard != Heard::welcome) return heard;
-  const auto entered = greeting.enter(line);
-  if (!entered) return Heard::nonsense;
-  welcome = *entered;
-  return Heard::welcome;
+Heard greet(const host::Descriptor& socket, const std::string& token, int place,
+            std::optional<host::Channel>& channel) {
+  const std::string hello = host::make_hello(token, place);
+  say(socket, hello);
+  std::string answer;
+  Heard heard = receive(socket, host::kWelcomeSize, answer);
+  if (heard != Heard::all) return heard;
+  if (!host::is_welcome(token, hello, answer)) return Heard::nonsense;
+  channel.emplace(token, hello, answer, host::End::machine, kLongestFrame);
+  say(socket, channel->seal(""));
+  heard = receive(socket, host::kEmptyFrameSize, answer);
+  if (heard != Heard::all) return heard;
+  channel->add(answer);
+  try {
+    return channel->next() ? Heard::all : Heard::nonsense;
+  } catch (const std::runtime_error&) {
+    return Heard::nonsense;
+  }
 }
 
 /// So that many that were hung up on do not come back at the same moment.
@@ -188,41 +92,118 @@ milliseconds some_pause() {
 
 }  // namespace
 
-Call call_at(const Endpoint& endpoint, std::string_view door, std::string_view words,
-             milliseconds patience, const RunToken& token) {
+Call call_at(const Endpoint& endpoint, std::string_view door, int place, milliseconds patience,
+             const RunToken& token) {
   const auto deadline = Clock::now() + patience;
   std::optional<Clock::time_point> crowd_ends;
   for (;;) {
     const auto left = std::chrono::duration_cast<milliseconds>(deadline - Clock::now());
-    const int descriptor = connect_within(endpoint, std::max(left, milliseconds(0)));
-    if (descriptor < 0) {
+    host::Descriptor socket = connect_within(endpoint, std::max(left, milliseconds(0)));
+    if (!socket.is_open()) {
       throw std::runtime_error(fmt::format("no process listens on {}", to_string(endpoint)));
     }
-    Call call{descriptor, ""};
-    const Heard heard = greet(descriptor, Greeting(token, std::string(door)), words, call.welcome);
-    if (heard == Heard::welcome) return call;
-    close(descriptor);
+    std::optional<host::Channel> channel;
+    const Heard heard = greet(socket, token.for_door(door), place, channel);
+    if (heard == Heard::all) return {std::move(socket), *std::move(channel)};
     if (!crowd_ends) crowd_ends = Clock::now() + kCrowdPatience;
     if (heard == Heard::nonsense || Clock::now() >= *crowd_ends) {
       throw NotOfThisRun(fmt::format("what listens on {} is not of this run", to_string(endpoint)));
     }
+    socket = host::Descriptor();
     std::this_thread::sleep_for(some_pause());
   }
 }
 
-// Uses libcrypto's HMAC. dtool writes the file into the state folder of each machine
-// (cli/engines).
+namespace {
+
+constexpr auto kVisit = std::chrono::seconds(10);
+constexpr std::size_t kStrangers = 128;
+
+/// A socket that listens; or a closed one, and errno.
+host::Descriptor listen_with(int family, const sockaddr* address, socklen_t size,
+                             bool both_protocols) {
+  const int on = 1;
+  const int six_only = both_protocols ? 0 : 1;
+  host::Descriptor made(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!made.is_open()) return made;
+  setsockopt(made.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (family == AF_INET6)
+    setsockopt(made.get(), IPPROTO_IPV6, IPV6_V6ONLY, &six_only, sizeof six_only);
+  if (bind(made.get(), address, size) == 0 && listen(made.get(), SOMAXCONN) == 0) return made;
+  return host::Descriptor();
+}
+
+/// Both protocols, or IPv4 where the kernel has no IPv6.
+host::Descriptor listen_everywhere(std::uint16_t port) {
+  sockaddr_in6 six{};
+  six.sin6_family = AF_INET6;
+  six.sin6_port = htons(port);
+  host::Descriptor both =
+      listen_with(AF_INET6, reinterpret_cast<sockaddr*>(&six), sizeof six, true);
+  if (both.is_open() || errno == EADDRINUSE || errno == EACCES) return both;
+  sockaddr_in four{};
+  four.sin_family = AF_INET;
+  four.sin_port = htons(port);
+  return listen_with(AF_INET, reinterpret_cast<sockaddr*>(&four), sizeof four, false);
+}
+
+[[noreturn]] void fail() {
+  throw std::system_error(errno, std::generic_category());
+}
+
+}  // namespace
+
+std::vector<host::Descriptor> listen_at(const Endpoint& endpoint) {
+  int error = 0;
+  const bool is_name =
+      endpoint.host != "localhost" && !resolve(endpoint, SOCK_STREAM, AI_NUMERICHOST, error);
+  const auto found = require_addresses(endpoint, SOCK_STREAM);
+  std::vector<host::Descriptor> open;
+  bool is_reachable = false;
+  for (const addrinfo* each = found.get(); each != nullptr; each = each->ai_next) {
+    host::Descriptor made = listen_with(each->ai_family, each->ai_addr, each->ai_addrlen, false);
+    // Some addresses of a name may not belong to this machine, or not yet.
+    if (!made.is_open() && (errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT)) continue;
+    if (!made.is_open()) fail();
+    open.push_back(std::move(made));
+    is_reachable = is_reachable || !is_loopback(numeric_address(each->ai_addr, each->ai_addrlen));
+  }
+  // /etc/hosts often has 127.0.1.1 for the machine's own name; and behind NAT others know a machine
+  // by an address that it does not have.
+  if (!open.empty() && (is_reachable || !is_name)) return open;
+  open.clear();
+  open.push_back(listen_everywhere(endpoint.port));
+  if (!open.front().is_open()) fail();
+  return open;
+}
+
+void say(host::Caller& caller, std::string_view body) {
+  caller.wire.write(caller.channel.seal(body), kLongestFrame);
+}
+
+FrontDoor::FrontDoor(const Endpoint& endpoint, std::string_view name, std::size_t guests,
+                     const RunToken& token)
+    : door_(listen_at(endpoint),
+            {.token = token.for_door(name),
+             .longest = kLongestFrame,
+             .most_guests = kStrangers + guests,
+             .patience = kVisit},
+            watch_) {}
+
+std::vector<host::Caller> FrontDoor::take() {
+  std::vector<host::Caller> callers;
+  for (const int each : watch_.wait(std::chrono::milliseconds(0)))
+    std::ranges::move(take(each), std::back_inserter(callers));
+  turn();
+  return callers;
+}
+
+// dtool writes the file into the state folder of each machine (cli/engines).
 
 namespace {
 
 constexpr std::size_t kShortest = 32;
 constexpr std::size_t kLongest = 256;
-
-std::string to_hex(const unsigned char* bytes, std::size_t size) {
-  std::string text;
-  for (std::size_t i = 0; i < size; ++i) text += fmt::format("{:02x}", bytes[i]);
-  return text;
-}
 
 UsageError wrong(const std::string& path, const std::string& why, const std::string& hint = "") {
   return UsageError(fmt::format("{}={}: {}", kTokenFileVariable, path, why), hint);
@@ -230,13 +211,12 @@ UsageError wrong(const std::string& path, const std::string& why, const std::str
 
 /// Reads a file that belongs to this user alone, or to the system.
 std::string read_private_file(const std::string& path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (file < 0) throw wrong(path, std::strerror(errno));
+  const host::Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!file.is_open()) throw wrong(path, std::strerror(errno));
   struct stat found {};
   char text[kLongest + 2];
-  const bool known = fstat(file, &found) == 0;
-  const auto size = known && S_ISREG(found.st_mode) ? read(file, text, sizeof text) : -1;
-  close(file);
+  const bool known = fstat(file.get(), &found) == 0;
+  const auto size = known && S_ISREG(found.st_mode) ? read(file.get(), text, sizeof text) : -1;
   if (size < 0) throw wrong(path, "this is no file that can be read");
   if (found.st_uid != geteuid() && found.st_uid != 0) {
     throw wrong(path, fmt::format("it belongs to user {}", found.st_uid));
@@ -252,14 +232,7 @@ std::string read_private_file(const std::string& path) {
 std::string RunToken::prove(std::initializer_list<std::string_view> words) const {
   std::string message;
   for (const auto word : words) message += fmt::format("{}:{}", word.size(), word);
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned int size = 0;
-  if (HMAC(EVP_sha256(), secret_.data(), static_cast<int>(secret_.size()),
-           reinterpret_cast<const unsigned char*>(message.data()), message.size(), digest,
-           &size) == nullptr) {
-    throw std::runtime_error("libcrypto cannot compute HMAC-SHA256");
-  }
-  return to_hex(digest, size);
+  return host::to_hex(host::hmac_sha256(secret_, message));
 }
 
 RunToken read_run_token(const Environment& environment) {
@@ -267,11 +240,8 @@ RunToken read_run_token(const Environment& environment) {
   if (!path || path->empty()) return {};
   std::string secret = read_private_file(*path);
   if (!secret.empty() && secret.back() == '\n') secret.pop_back();
-  const auto is_digit = [](char each) {
-    return (each >= '0' && each <= '9') || (each >= 'a' && each <= 'f');
-  };
   if (secret.size() < kShortest || secret.size() > kLongest ||
-      !std::all_of(secret.begin(), secret.end(), is_digit)) {
+      secret.find_first_not_of("0123456789abcdef") != secret.npos) {
     throw wrong(*path, fmt::format("it holds no token, which is {} to {} digits from 0-9a-f",
                                    kShortest, kLongest));
   }
@@ -294,16 +264,8 @@ void make_own_run_token() {
   setenv(kTokenFileVariable, fmt::format("/proc/self/fd/{}", file).c_str(), 1);
 }
 
-bool is_same_proof(std::string_view one, std::string_view other) {
-  return one.size() == other.size() && CRYPTO_memcmp(one.data(), other.data(), one.size()) == 0;
-}
-
 std::string random_nonce() {
-  unsigned char bytes[16];
-  if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes) {
-    throw std::system_error(errno, std::generic_category(), "getrandom");
-  }
-  return to_hex(bytes, sizeof bytes);
+  return host::to_hex(host::random_bytes());
 }
 
 }  // namespace dtool::trainer

@@ -1,23 +1,19 @@
 // SPDX-License-Identifier: MIT
-// The four lines by which two processes of a run recognise each other before any other traffic:
-//
-//   dtool-trainer VERSION DOOR NONCE PROOF     from the side that connects
-//   known NONCE PROOF                          from the side that listens, only to a proven caller
-//   here PROOF WORDS                           who connects, and what it wants
-//   welcome PROOF WORDS                        what it needs to know
-//
-// Each proof is made with the run's token over both nonces and all earlier lines. Each line has its
-// own name in its proof, so that no proof can be used twice or elsewhere.
+// How two processes of a run recognise each other before any other traffic, by the channel that
+// dtool's sessions have, too (killfiles/channel): a hello and a welcome that prove that both sides
+// know the run's token, and an empty frame each way, which no replay can make.
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <initializer_list>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "killfiles/channel/door.h"
 #include "trainer/settings/endpoint.h"
 #include "trainer/settings/experiment.h"
 
@@ -41,6 +37,10 @@ class RunToken {
   /// HMAC-SHA256 of `words` (each delimited), as 64 hexadecimal digits.
   std::string prove(std::initializer_list<std::string_view> words) const;
 
+  /// The channel's token at the door of that name: a greeting there is of no use at another door,
+  /// or for another version of this protocol.
+  std::string for_door(std::string_view name) const { return prove({"dtool-trainer 4", name}); }
+
  private:
   std::string secret_;
 };
@@ -55,39 +55,11 @@ const RunToken& own_run_token();
 /// For workers on this machine only: makes a token if none was given. The workers inherit it.
 void make_own_run_token();
 
-/// Compares two proofs in constant time.
-bool is_same_proof(std::string_view one, std::string_view other);
-
 /// 32 random hexadecimal digits.
 std::string random_nonce();
 
-/// Both sides must have the same version.
-inline constexpr int kGreetingVersion = 3;
-
-inline constexpr std::size_t kLongestGreeting = 1024;
-
-/// One greeting, for both sides. A malformed or unproven line gives no value.
-class Greeting {
- public:
-  Greeting(const RunToken& token, std::string door) : token_(&token), door_(std::move(door)) {}
-
-  std::string begin();  ///< the first line
-  /// The second line, which is the answer to the first.
-  std::optional<std::string> answer(std::string_view);
-  std::optional<std::string> reply(std::string_view, std::string_view words);  ///< the third
-  std::optional<std::string> hear(std::string_view);         ///< the third line's words
-  std::string welcome(std::string_view words) const;         ///< the fourth line
-  std::optional<std::string> enter(std::string_view) const;  ///< the fourth line's words
-
- private:
-  std::string proof(std::string_view line, std::string_view words) const;
-  std::optional<std::string> checked(std::string_view line, std::string_view name) const;
-
-  const RunToken* token_;
-  std::string door_;
-  std::string callers_;  ///< nonce
-  std::string hosts_;    ///< nonce
-};
+/// The largest frame that either side may send.
+inline constexpr std::size_t kLongestFrame = std::size_t{16} << 20;
 
 /// The listening process does not belong to this run.
 struct NotOfThisRun : std::runtime_error {
@@ -96,21 +68,48 @@ struct NotOfThisRun : std::runtime_error {
 
 /// A connection whose two sides have proven that they belong to the same run.
 struct Call {
-  int descriptor;       ///< non-blocking
-  std::string welcome;  ///< the words of the last line
+  host::Descriptor socket;  ///< non-blocking; nothing was read beyond the greeting
+  host::Channel channel;
 };
 
-/// Tries to connect until `patience` is over, then greets. Throws std::runtime_error if there is no
-/// listener, and NotOfThisRun.
-Call call_at(const Endpoint& endpoint, std::string_view door, std::string_view words,
+/// Tries to connect until `patience` is over, then greets as the one of that place. Throws
+/// std::runtime_error if there is no listener, and NotOfThisRun.
+Call call_at(const Endpoint& endpoint, std::string_view door, int place,
              std::chrono::milliseconds patience, const RunToken& token = own_run_token());
 
-/// The words of a line, separated by single blanks; absent if their number is not `count` or one is
-/// empty.
-std::optional<std::vector<std::string>> split_words(std::string_view line, std::size_t count);
+// Where a process of a run listens for the others. A stranger gets no answer, and is replaced by
+// the next one if too many wait.
 
-/// A whole number from `least` to `most`; the text must be nothing else.
-std::optional<std::int64_t> parse_whole(std::string_view text, std::int64_t least,
-                                        std::int64_t most);
+/// Sockets that listen on the addresses of `endpoint`. They listen on all addresses if the
+/// endpoint's address belongs to another machine, or is a name that only this machine takes for
+/// itself. Throws std::system_error, or std::runtime_error if the name has no address.
+std::vector<host::Descriptor> listen_at(const Endpoint& endpoint);
+
+/// Sends a frame. The first one lets the caller in: it waits for that, and it is empty.
+void say(host::Caller& caller, std::string_view body);
+
+class FrontDoor {
+ public:
+  /// `guests`: how many may come at the same moment. Throws as listen_at does.
+  FrontDoor(const Endpoint& endpoint, std::string_view name, std::size_t guests,
+            const RunToken& token = own_run_token());
+
+  std::uint16_t port() const { return door_.port(); }
+
+  /// Watches the door and its guests, and then the callers, too; others may be added.
+  host::Watch& watch() { return watch_; }
+
+  /// Those that have proven themselves, and wait for their welcome. Never waits. Call it when the
+  /// watch's descriptor is readable.
+  std::vector<host::Caller> take();
+  /// The same where the watch has told that this descriptor is ready.
+  std::vector<host::Caller> take(int ready) { return door_.take(ready, host::Door::now()); }
+  /// Disconnects strangers that have been here too long.
+  void turn() { door_.turn(host::Door::now()); }
+
+ private:
+  host::Watch watch_;
+  host::Door door_;
+};
 
 }  // namespace dtool::trainer

@@ -4,14 +4,11 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <ifaddrs.h>
-#include <netdb.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <cerrno>
-#include <memory>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
@@ -21,102 +18,88 @@
 namespace dtool::trainer {
 namespace {
 
-std::string numeric_address(const sockaddr* address, socklen_t length) {
-  char text[NI_MAXHOST] = {};
-  if (getnameinfo(address, length, text, sizeof text, nullptr, 0, NI_NUMERICHOST) != 0) return "";
-  return text;
-}
-
-using AddressList = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
-
-/// The addresses of `host`, empty when there is none; `error` is getaddrinfo's.
-AddressList resolve(const std::string& host, std::uint16_t port, int socket_type, int& error) {
-  addrinfo hints{};
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = socket_type;
-  addrinfo* found = nullptr;
-  error = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
-  return {error == 0 ? found : nullptr, freeaddrinfo};
-}
-
-/// A connected socket, or -1.
-int try_to_connect(const addrinfo& address, std::chrono::milliseconds patience) {
-  const int probe = socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (probe < 0) return -1;
-  bool connected = connect(probe, address.ai_addr, address.ai_addrlen) == 0;
+/// A connected socket, or a closed one.
+host::Descriptor try_to_connect(const addrinfo& address, std::chrono::milliseconds patience) {
+  host::Descriptor probe(socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  // A small message must not wait for the answer to the one before.
+  const int on = 1;
+  setsockopt(probe.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  bool connected = connect(probe.get(), address.ai_addr, address.ai_addrlen) == 0;
   if (!connected && errno == EINPROGRESS) {
-    pollfd writable{probe, POLLOUT, 0};
+    pollfd writable{probe.get(), POLLOUT, 0};
     int error = 0;
     socklen_t length = sizeof error;
     connected = poll(&writable, 1, static_cast<int>(patience.count())) == 1 &&
-                getsockopt(probe, SOL_SOCKET, SO_ERROR, &error, &length) == 0 && error == 0;
+                getsockopt(probe.get(), SOL_SOCKET, SO_ERROR, &error, &length) == 0 && error == 0;
   }
-  if (connected) return probe;
-  close(probe);
-  return -1;
+  return connected ? std::move(probe) : host::Descriptor();
 }
 
 }  // namespace
 
-ReservedPort::ReservedPort() {
-  socket_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+AddressList resolve(const Endpoint& endpoint, int socket_type, int flags, int& error) {
+  addrinfo hints{};
+  hints.ai_socktype = socket_type;
+  hints.ai_flags = flags;
+  addrinfo* found = nullptr;
+  error = getaddrinfo(endpoint.host.c_str(), std::to_string(endpoint.port).c_str(), &hints, &found);
+  return {error == 0 ? found : nullptr, freeaddrinfo};
+}
+
+AddressList require_addresses(const Endpoint& endpoint, int socket_type) {
+  int error = 0;
+  AddressList found = resolve(endpoint, socket_type, 0, error);
+  if (found) return found;
+  throw std::runtime_error(
+      fmt::format("no address found for '{}': {}", endpoint.host, gai_strerror(error)));
+}
+
+std::string numeric_address(const sockaddr* address, socklen_t size) {
+  char text[NI_MAXHOST] = {};
+  if (getnameinfo(address, size, text, sizeof text, nullptr, 0, NI_NUMERICHOST) != 0) return "";
+  return text;
+}
+
+ReservedPort::ReservedPort() : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
   const int on = 1;
-  if (socket_ < 0 || setsockopt(socket_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
-      bind(socket_, reinterpret_cast<sockaddr*>(&address), length) != 0 ||
-      getsockname(socket_, reinterpret_cast<sockaddr*>(&address), &length) != 0) {
-    const int error = errno;
-    if (socket_ >= 0) close(socket_);
-    throw std::system_error(error, std::generic_category(), "no free port");
-  }
-  number_ = ntohs(address.sin_port);
+  if (!socket_.is_open() ||
+      setsockopt(socket_.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
+      bind(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
+    throw std::system_error(errno, std::generic_category(), "no free port");
 }
 
-ReservedPort::~ReservedPort() {
-  close(socket_);
-}
-
-int connect_within(const Endpoint& endpoint, std::chrono::milliseconds patience) {
+host::Descriptor connect_within(const Endpoint& endpoint, std::chrono::milliseconds patience) {
   using Clock = std::chrono::steady_clock;
   const auto deadline = Clock::now() + patience;
   for (;;) {
     int error = 0;
-    const auto found = resolve(endpoint.host, endpoint.port, SOCK_STREAM, error);
+    const auto found = resolve(endpoint, SOCK_STREAM, 0, error);
     for (const addrinfo* each = found.get(); each != nullptr; each = each->ai_next) {
-      const int connected = try_to_connect(*each, std::chrono::seconds(2));
-      if (connected >= 0) return connected;
+      host::Descriptor connected = try_to_connect(*each, std::chrono::seconds(2));
+      if (connected.is_open()) return connected;
     }
-    if (Clock::now() >= deadline) return -1;
+    if (Clock::now() >= deadline) return host::Descriptor();
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
 }
 
 bool wait_for_listener(const Endpoint& endpoint, std::chrono::milliseconds patience) {
-  const int connected = connect_within(endpoint, patience);
-  if (connected >= 0) close(connected);
-  return connected >= 0;
+  return connect_within(endpoint, patience).is_open();
 }
 
 std::string local_address_towards(const std::string& host) {
-  int error = 0;
-  const auto found = resolve(host, 9, SOCK_DGRAM, error);
-  if (!found) {
-    throw std::runtime_error(
-        fmt::format("no address found for '{}': {}", host, gai_strerror(error)));
-  }
+  const auto found = require_addresses({host, 9}, SOCK_DGRAM);
   for (const addrinfo* each = found.get(); each != nullptr; each = each->ai_next) {
-    const int probe = socket(each->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (probe < 0) continue;
+    const host::Descriptor probe(socket(each->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     sockaddr_storage local{};
     socklen_t length = sizeof local;
     // Connecting a datagram socket sends nothing; the kernel only chooses the route and its source
     // address.
-    const bool routed = connect(probe, each->ai_addr, each->ai_addrlen) == 0 &&
-                        getsockname(probe, reinterpret_cast<sockaddr*>(&local), &length) == 0;
-    close(probe);
+    const bool routed = connect(probe.get(), each->ai_addr, each->ai_addrlen) == 0 &&
+                        getsockname(probe.get(), reinterpret_cast<sockaddr*>(&local), &length) == 0;
     if (routed) return numeric_address(reinterpret_cast<sockaddr*>(&local), length);
   }
   throw std::runtime_error(fmt::format("this machine has no route to '{}'", host));

@@ -3,34 +3,46 @@
 // another machine.
 #pragma once
 
+#include <netdb.h>
+#include <sys/socket.h>
+
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
+#include "killfiles/channel/door.h"
 #include "trainer/settings/endpoint.h"
 
 namespace dtool::trainer {
+
+using AddressList = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
+
+/// The addresses of a host for sockets of that type, by getaddrinfo(3) with these flags; or none,
+/// and its `error`.
+AddressList resolve(const Endpoint& endpoint, int socket_type, int flags, int& error);
+/// The same without flags. Throws std::runtime_error if there is none.
+AddressList require_addresses(const Endpoint& endpoint, int socket_type);
+
+/// In digits; or empty.
+std::string numeric_address(const sockaddr* address, socklen_t size);
 
 /// Keeps a free TCP port reserved while it lives: the kernel gives the port to no other program,
 /// but a listener that sets SO_REUSEADDR (as TCPStore does) can take it.
 class ReservedPort {
  public:
   ReservedPort();  ///< reserves a port on the loopback address; throws std::system_error
-  ~ReservedPort();
-  ReservedPort(const ReservedPort&) = delete;
-  ReservedPort& operator=(const ReservedPort&) = delete;
 
-  std::uint16_t number() const { return number_; }
+  std::uint16_t number() const { return host::port_of(socket_); }
 
  private:
-  int socket_ = -1;
-  std::uint16_t number_ = 0;
+  host::Descriptor socket_;
 };
 
 /// Tries to connect until it succeeds or `patience` is over. Returns the connected non-blocking
-/// socket, or -1.
-int connect_within(const Endpoint& endpoint, std::chrono::milliseconds patience);
+/// socket, or a closed one.
+host::Descriptor connect_within(const Endpoint& endpoint, std::chrono::milliseconds patience);
 
 /// Tries to connect until a listener answers or `patience` is over; true if one answered.
 bool wait_for_listener(const Endpoint& endpoint, std::chrono::milliseconds patience);

@@ -2,13 +2,11 @@
 #include "trainer/ranks/run_store.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 
+#include <algorithm>
 #include <charconv>
 #include <stdexcept>
 #include <utility>
-
-#include "trainer/launch/greeting.h"
 
 namespace dtool::trainer {
 namespace {
@@ -31,19 +29,19 @@ std::string write_all(const std::vector<std::string>& keys) {
   return text;
 }
 
-std::unique_ptr<LineSocket> connect(const Endpoint& endpoint, milliseconds timeout) {
-  const Call call = call_at(endpoint, kStoreDoor, "client", timeout);
-  return std::make_unique<LineSocket>(call.descriptor, kLongestRequest);
-}
-
 }  // namespace
 
 RunStore::RunStore(const Endpoint& endpoint, milliseconds timeout,
                    std::shared_ptr<StoreServer> server)
+    : RunStore(endpoint, timeout, std::move(server), call_at(endpoint, kStoreDoor, 0, timeout)) {}
+
+RunStore::RunStore(const Endpoint& endpoint, milliseconds timeout,
+                   std::shared_ptr<StoreServer> server, Call call)
     : Store(timeout),
       endpoint_(endpoint),
       server_(std::move(server)),
-      socket_(connect(endpoint, timeout)) {}
+      wire_(std::move(call.socket), watch_),
+      channel_(std::move(call.channel)) {}
 
 /// The text after `kind` in the answer. Answers to abandoned requests are skipped.
 std::string RunStore::ask(const std::string& request, const std::string& kind,
@@ -52,20 +50,24 @@ std::string RunStore::ask(const std::string& request, const std::string& kind,
   const auto number = ++last_request_;
   const auto begin = fmt::format("{} {}", number, kind);
   const auto deadline = Clock::now() + timeout;
-  socket_->send(fmt::format("{} {}", number, request));
+  wire_.write(channel_.seal(fmt::format("{} {}", number, request)), kLongestFrame);
   for (;;) {
-    for (std::string& line : socket_->receive()) {
-      if (line.starts_with(begin)) return line.substr(begin.size());
+    while (const auto answer = channel_.next()) {
+      if (answer->starts_with(begin)) return answer->substr(begin.size());
     }
-    if (socket_->has_ended()) throw std::runtime_error("the connection to the run's store closed");
-    const auto left = std::chrono::duration_cast<milliseconds>(deadline - Clock::now()).count();
-    if (left <= 0) {
+    std::string bytes;
+    const auto read = wire_.read(bytes, kLongestFrame);
+    channel_.add(bytes);
+    if (read == host::Wire::Read::closed)
+      throw std::runtime_error("the connection to the run's store closed");
+    if (read == host::Wire::Read::some) continue;
+    const auto left = std::chrono::duration_cast<milliseconds>(deadline - Clock::now());
+    if (left.count() <= 0) {
       throw std::runtime_error(
           fmt::format("no answer from the run's store within {} ms", timeout.count()));
     }
-    const short events = socket_->has_to_send() ? POLLIN | POLLOUT : POLLIN;
-    pollfd ready{socket_->descriptor(), events, 0};
-    poll(&ready, 1, static_cast<int>(std::min<std::int64_t>(left, 60'000)));
+    watch_.wait(std::min(left, milliseconds(60'000)));
+    wire_.flush();
   }
 }
 

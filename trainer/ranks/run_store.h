@@ -12,7 +12,8 @@
 #include <torch/csrc/distributed/c10d/Store.hpp>
 #include <vector>
 
-#include "trainer/launch/front_door.h"
+#include "killfiles/channel/wire.h"
+#include "trainer/launch/greeting.h"
 #include "trainer/ranks/store_server.h"
 
 namespace dtool::trainer {
@@ -49,6 +50,8 @@ class RunStore : public c10d::Store {
   virtual c10::intrusive_ptr<c10d::Store> clone();
 
  private:
+  RunStore(const Endpoint& endpoint, std::chrono::milliseconds timeout,
+           std::shared_ptr<StoreServer> server, Call call);
   std::string ask(const std::string& request, const std::string& kind,
                   std::chrono::milliseconds timeout);
   bool ask_whether(const std::string& request);
@@ -57,7 +60,9 @@ class RunStore : public c10d::Store {
   Endpoint endpoint_;
   std::shared_ptr<StoreServer> server_;
   std::mutex mutex_;
-  std::unique_ptr<LineSocket> socket_;
+  host::Watch watch_;
+  host::Wire wire_;
+  host::Channel channel_;
   std::int64_t last_request_ = 0;
 };
 

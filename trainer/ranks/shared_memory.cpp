@@ -72,78 +72,67 @@ bool is_expected(int descriptor, std::size_t size) {
          (found.st_mode & 077) == 0;
 }
 
-/// -1 if there is none. Nothing but such a name, and nothing but such a file: a pipe would keep us
-/// waiting.
-int open_memory(const std::string& name, std::size_t size, int access) {
-  if (!name.starts_with("/proc/")) return -1;
-  const int descriptor = ::open(name.c_str(), access | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (descriptor < 0 || is_expected(descriptor, size)) return descriptor;
-  close(descriptor);
-  return -1;
+/// Closed if there is none. Nothing but such a name, and nothing but such a file: a pipe would keep
+/// us waiting.
+host::Descriptor open_memory(const std::string& name, std::size_t size, int access) {
+  if (!name.starts_with("/proc/")) return {};
+  host::Descriptor memory(::open(name.c_str(), access | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (memory && !is_expected(memory.get(), size)) memory.reset();
+  return memory;
 }
 
 }  // namespace
 
-SharedMemory::SharedMemory(std::size_t size) : size_(size) {
-  descriptor_ = memfd_create("dtool-trainer", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (descriptor_ >= 0 && fchmod(descriptor_, 0600) == 0 && resize(descriptor_, size) &&
-      reserve(descriptor_, size)) {
-    data_ = map(descriptor_, size, MAP_SHARED);
+SharedMemory::SharedMemory(std::size_t size)
+    : size_(size), file_(memfd_create("dtool-trainer", MFD_CLOEXEC | MFD_ALLOW_SEALING)) {
+  if (file_ && fchmod(file_.get(), 0600) == 0 && resize(file_.get(), size) &&
+      reserve(file_.get(), size)) {
+    data_ = map(file_.get(), size, MAP_SHARED);
   }
-  if (data_ == nullptr) {
-    const int error = errno;
-    if (descriptor_ >= 0) close(descriptor_);
-    throw std::system_error(error, std::generic_category(), "cannot make shared memory");
-  }
-  name_ = fmt::format("/proc/{}/fd/{}", getpid(), descriptor_);
+  if (data_ == nullptr)
+    throw std::system_error(errno, std::generic_category(), "cannot make shared memory");
+  name_ = fmt::format("/proc/{}/fd/{}", getpid(), file_.get());
 }
 
 std::optional<SharedMemory> SharedMemory::open(const std::string& name, std::size_t size) {
-  const int descriptor = open_memory(name, size, O_RDWR);
-  if (descriptor < 0) return std::nullopt;
+  const host::Descriptor file = open_memory(name, size, O_RDWR);
+  if (!file) return std::nullopt;
   SharedMemory memory;
-  memory.data_ = map(descriptor, size, MAP_SHARED);
+  memory.data_ = map(file.get(), size, MAP_SHARED);
   memory.size_ = size;
-  close(descriptor);
   if (memory.data_ == nullptr) return std::nullopt;
   return memory;
 }
 
 std::optional<SharedMemory> SharedMemory::open_frozen(const std::string& name, std::size_t size) {
-  const int descriptor = open_memory(name, size, O_RDONLY);
-  if (descriptor < 0) return std::nullopt;
+  const host::Descriptor file = open_memory(name, size, O_RDONLY);
+  if (!file) return std::nullopt;
   SharedMemory memory;
-  const int seals = fcntl(descriptor, F_GET_SEALS);
+  const int seals = fcntl(file.get(), F_GET_SEALS);
   if (seals >= 0 && (seals & kFrozen) == kFrozen) {
-    memory.data_ = map(descriptor, size, MAP_PRIVATE);
+    memory.data_ = map(file.get(), size, MAP_PRIVATE);
     memory.size_ = size;
   }
-  close(descriptor);
   if (memory.data_ == nullptr) return std::nullopt;
   return memory;
 }
 
 void SharedMemory::freeze() {
   // Linux seals nothing that a process could still write to.
-  if (map(descriptor_, size_, MAP_PRIVATE | MAP_FIXED, data_) == nullptr ||
-      fcntl(descriptor_, F_ADD_SEALS, kFrozen) != 0) {
+  if (map(file_.get(), size_, MAP_PRIVATE | MAP_FIXED, data_) == nullptr ||
+      fcntl(file_.get(), F_ADD_SEALS, kFrozen) != 0) {
     throw std::system_error(errno, std::generic_category(), "cannot freeze shared memory");
   }
 }
 
 SharedMemory::~SharedMemory() {
-  forget_name();
   if (data_ != nullptr) munmap(data_, size_);
 }
 
 SharedMemory::SharedMemory(SharedMemory&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)),
       size_(other.size_),
-      descriptor_(std::exchange(other.descriptor_, -1)),
+      file_(std::move(other.file_)),
       name_(std::move(other.name_)) {}
-
-void SharedMemory::forget_name() {
-  if (descriptor_ >= 0) close(std::exchange(descriptor_, -1));
-}
 
 }  // namespace dtool::trainer

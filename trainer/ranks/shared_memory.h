@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "killfiles/channel/wire.h"
+
 namespace dtool::trainer {
 
 /// A mapping, removed at the end. It begins as zeros.
@@ -35,14 +37,14 @@ class SharedMemory {
   /// The name for `open`, valid until `forget_name`. Another process may use the same name for
   /// something else, so the content must be checked.
   const std::string& name() const { return name_; }
-  void forget_name();
+  void forget_name() { file_.reset(); }
 
  private:
   SharedMemory() = default;
 
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;
-  int descriptor_ = -1;
+  host::Descriptor file_;
   std::string name_;
 };
 

@@ -2,9 +2,7 @@
 #include "trainer/ranks/store_server.h"
 
 #include <fmt/format.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -15,16 +13,10 @@
 #include <utility>
 #include <vector>
 
-#include "trainer/launch/front_door.h"
+#include "trainer/launch/greeting.h"
 
 namespace dtool::trainer {
 namespace {
-
-/// The owners of epoll's events; clients are numbered from kFirstClient on, and no number is
-/// reused.
-constexpr std::uint64_t kEnd = 0;
-constexpr std::uint64_t kDoor = 1;
-constexpr std::uint64_t kFirstClient = 2;
 
 int digit(char each) {
   if (each >= '0' && each <= '9') return each - '0';
@@ -48,8 +40,11 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kBetweenLooks = std::chrono::seconds(1);
 constexpr auto kLongestGap = std::chrono::seconds(2);
 
+constexpr std::size_t kPiece = std::size_t{64} << 10;
+
 struct Request {
-  std::uint64_t client = 0;
+  int descriptor = -1;
+  std::uint64_t client = 0;  ///< the caller's number, which is not used again, as the descriptor is
   std::int64_t number = 0;
   std::string verb;
   std::vector<std::string> words;  ///< the words as they came
@@ -57,7 +52,7 @@ struct Request {
   std::string name() const { return read_bytes(words.front()); }
 };
 
-Request read_request(std::uint64_t client, std::string_view line) {
+Request read_request(const host::Caller& client, std::string_view line) {
   std::vector<std::string> words;
   for (std::size_t end = 0; end != line.npos;) {
     end = line.find(' ');
@@ -65,7 +60,7 @@ Request read_request(std::uint64_t client, std::string_view line) {
     if (end != line.npos) line.remove_prefix(end + 1);
   }
   if (words.size() < 2) throw std::invalid_argument("no request");
-  Request request{client, read_number(words[0]), words[1], {}};
+  Request request{client.wire.descriptor(), client.number, read_number(words[0]), words[1], {}};
   request.words.assign(words.begin() + 2, words.end());
   const auto count = request.words.size();
   const bool fits = request.verb == "count"                             ? count == 0
@@ -111,107 +106,88 @@ std::string read_bytes(std::string_view text) {
 class StoreServer::Serving {
  public:
   Serving(const Endpoint& endpoint, std::size_t clients)
-      : door_(endpoint, kStoreDoor, clients),
-        watched_(epoll_create1(EPOLL_CLOEXEC)),
-        end_(eventfd(0, EFD_CLOEXEC)) {
-    watch(end_, kEnd, EPOLL_CTL_ADD, EPOLLIN);
-    watch(door_.descriptor(), kDoor, EPOLL_CTL_ADD, EPOLLIN);
+      : end_(eventfd(0, EFD_CLOEXEC)), door_(endpoint, kStoreDoor, clients) {
+    door_.watch().add(end_.get());
     thread_ = std::thread([this] { serve(); });
   }
   ~Serving() {
-    eventfd_write(end_, 1);
+    eventfd_write(end_.get(), 1);
     thread_.join();
-    close(end_);
-    close(watched_);
   }
 
  private:
   struct Client {
-    std::unique_ptr<LineSocket> socket;
-    std::string name, value;  ///< its will
-    std::string silent_name, silent_value;
+    host::Caller caller;
+    std::string name = {}, value = {};  ///< its will
+    std::string silent_name = {}, silent_value = {};
     Clock::duration silence_limit{};  ///< 0: none
     Clock::duration silence{};        ///< the time since it was heard last
   };
 
-  void watch(int descriptor, std::uint64_t number, int operation, std::uint32_t events) const;
   void serve();
-  void let_in();
-  void listen_to(std::uint64_t number);
-  void drop(std::uint64_t number);
+  void let_in(int ready);
+  void listen_to(int descriptor);
+  void drop(int descriptor);
   void note_silence();
   void perform(const Request& request);
   void answer(const Request& request, std::string_view text);
   void put(const std::string& name, std::string value);
   bool must_wait(const Request& request);
 
+  host::Descriptor end_;
   FrontDoor door_;
-  int watched_;  ///< epoll
-  int end_;
-  std::uint64_t next_client_ = kFirstClient;
   Clock::time_point looked_at_ = Clock::now();  ///< the time of the last look for silent clients
-  std::unordered_map<std::uint64_t, Client> clients_;
+  std::unordered_map<int, Client> clients_;     ///< the clients by descriptor
   std::unordered_map<std::string, std::string> values_;
   /// The requests that wait for this name (the key) to come.
   std::unordered_map<std::string, std::vector<Request>> waiting_;
   std::thread thread_;  ///< last, so that it starts when the others are there
 };
 
-void StoreServer::Serving::watch(int descriptor, std::uint64_t number, int operation,
-                                 std::uint32_t events) const {
-  epoll_event event{};
-  event.events = events;
-  event.data.u64 = number;
-  epoll_ctl(watched_, operation, descriptor, &event);
-}
-
 void StoreServer::Serving::serve() {
   for (;;) {
-    epoll_event events[64];
-    const int count = epoll_wait(watched_, events, 64, 1000);
-    for (int i = 0; i < count; ++i) {
-      const auto number = events[i].data.u64;
-      if (number == kEnd) return;
-      if (number != kDoor) listen_to(number);
+    for (const int ready : door_.watch().wait(std::chrono::seconds(1))) {
+      if (ready == end_.get()) return;
+      if (clients_.contains(ready)) {
+        listen_to(ready);
+      } else {
+        let_in(ready);
+      }
     }
-    let_in();  // strangers leave by the clock as well
+    door_.turn();  // strangers leave by the clock as well
     note_silence();
   }
 }
 
-void StoreServer::Serving::let_in() {
-  for (Guest& guest : door_.take()) {
-    auto socket = guest.welcome("open");
-    socket->allow(kLongestRequest);
-    const auto number = next_client_++;
-    watch(socket->descriptor(), number, EPOLL_CTL_ADD, EPOLLIN);
-    clients_[number].socket = std::move(socket);
+void StoreServer::Serving::let_in(int ready) {
+  for (host::Caller& caller : door_.take(ready)) {
+    say(caller, "");
+    const int descriptor = caller.wire.descriptor();
+    clients_.emplace(descriptor, Client{std::move(caller)});
   }
 }
 
-void StoreServer::Serving::listen_to(std::uint64_t number) {
-  const auto found = clients_.find(number);
-  if (found == clients_.end()) return;
-  LineSocket& socket = *found->second.socket;
-  found->second.silence = {};
+void StoreServer::Serving::listen_to(int descriptor) {
+  Client& client = clients_.at(descriptor);
+  client.silence = {};
+  std::string bytes;
+  const auto read = client.caller.wire.read(bytes, kPiece);
+  client.caller.wire.flush();  // where that fails, reading will
+  client.caller.channel.add(bytes);
   try {
-    for (const std::string& line : socket.receive()) perform(read_request(number, line));
+    while (const auto line = client.caller.channel.next())
+      perform(read_request(client.caller, *line));
   } catch (const std::exception&) {
-    drop(number);  // no client of ours says such things
+    drop(descriptor);  // no client of ours says such things
     return;
   }
-  if (socket.has_ended()) {
-    drop(number);
-  } else {
-    watch(socket.descriptor(), number, EPOLL_CTL_MOD,
-          socket.has_to_send() ? EPOLLIN | EPOLLOUT : EPOLLIN);
-  }
+  if (read == host::Wire::Read::closed) drop(descriptor);
 }
 
-void StoreServer::Serving::drop(std::uint64_t number) {
-  const Client gone = std::move(clients_.at(number));
-  clients_.erase(number);
-  if (!gone.value.empty() && !values_.contains(gone.name)) put(gone.name, gone.value);
+void StoreServer::Serving::drop(int descriptor) {
+  const auto gone = clients_.extract(descriptor);
+  const Client& client = gone.mapped();
+  if (!client.value.empty() && !values_.contains(client.name)) put(client.name, client.value);
 }
 
 void StoreServer::Serving::note_silence() {
@@ -220,7 +196,7 @@ void StoreServer::Serving::note_silence() {
   const auto passed = std::min<Clock::duration>(now - looked_at_, kLongestGap);
   looked_at_ = now;
   std::vector<std::pair<std::string, std::string>> told;
-  for (auto& [number, client] : clients_) {
+  for (auto& [descriptor, client] : clients_) {
     if (client.silence_limit == Clock::duration::zero()) continue;
     client.silence += passed;
     if (client.silence <= client.silence_limit) continue;
@@ -233,13 +209,9 @@ void StoreServer::Serving::note_silence() {
 }
 
 void StoreServer::Serving::answer(const Request& request, std::string_view text) {
-  const auto found = clients_.find(request.client);
-  if (found == clients_.end()) return;
-  LineSocket& socket = *found->second.socket;
-  socket.send(fmt::format("{} {}", request.number, text));
-  if (socket.has_to_send()) {
-    watch(socket.descriptor(), request.client, EPOLL_CTL_MOD, EPOLLIN | EPOLLOUT);
-  }
+  const auto found = clients_.find(request.descriptor);
+  if (found == clients_.end() || found->second.caller.number != request.client) return;
+  say(found->second.caller, fmt::format("{} {}", request.number, text));
 }
 
 void StoreServer::Serving::put(const std::string& name, std::string value) {
@@ -296,14 +268,14 @@ void StoreServer::Serving::perform(const Request& request) {
     const auto now = values_.find(name);
     answer(request, "value " + write_bytes(now == values_.end() ? expected : now->second));
   } else if (request.verb == "will") {
-    Client& client = clients_.at(request.client);
+    Client& client = clients_.at(request.descriptor);
     client.name = request.name();
     client.value = read_bytes(request.words[1]);
     answer(request, "done");
   } else if (request.verb == "silence") {
     const auto limit = read_number(request.words[0]);
     if (limit < 0 || limit > kLongestSilence.count()) throw std::invalid_argument("no time");
-    Client& client = clients_.at(request.client);
+    Client& client = clients_.at(request.descriptor);
     client.silence_limit = std::chrono::seconds(limit);
     client.silent_name = read_bytes(request.words[1]);
     client.silent_value = read_bytes(request.words[2]);

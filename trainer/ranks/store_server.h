@@ -6,7 +6,6 @@
 
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -18,8 +17,8 @@ namespace dtool::trainer {
 /// The name of its door, for greetings.
 inline constexpr const char* kStoreDoor = "store";
 
-/// A request is one line: a number that identifies the answer, a verb, and its arguments. Names and
-/// values are written by `write_bytes`.
+/// A request is one frame: a number that identifies the answer, a verb, and its arguments. Names
+/// and values are written by `write_bytes`.
 ///
 ///   set NAME VALUE         done
 ///   get NAME               value VALUE, once there is one
@@ -35,7 +34,6 @@ inline constexpr const char* kStoreDoor = "store";
 ///                          that back
 ///   count                  number HOW_MANY
 inline constexpr std::chrono::seconds kLongestSilence{86400};
-inline constexpr std::size_t kLongestRequest = std::size_t{16} << 20;
 
 /// Writes bytes as `x` and hexadecimal digits, and reads them back. Throws std::invalid_argument.
 std::string write_bytes(std::string_view bytes);

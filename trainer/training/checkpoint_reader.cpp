@@ -92,27 +92,14 @@ const char* dtype_of(at::ScalarType type) {
 }
 
 CheckpointFile::CheckpointFile(const std::filesystem::path& file)
-    : name_(file.string()), descriptor_(open(file.c_str(), O_RDONLY | O_CLOEXEC)) {
-  if (descriptor_ >= 0) return;
+    : name_(file.string()), file_(open(file.c_str(), O_RDONLY | O_CLOEXEC)) {
+  if (file_) return;
   throw std::system_error(errno, std::generic_category(), "cannot read " + name_);
-}
-
-CheckpointFile::CheckpointFile(CheckpointFile&& other) noexcept
-    : name_(std::exchange(other.name_, {})), descriptor_(std::exchange(other.descriptor_, -1)) {}
-
-CheckpointFile& CheckpointFile::operator=(CheckpointFile&& other) noexcept {
-  std::swap(name_, other.name_);
-  std::swap(descriptor_, other.descriptor_);
-  return *this;
-}
-
-CheckpointFile::~CheckpointFile() {
-  if (descriptor_ >= 0) close(descriptor_);
 }
 
 std::uint64_t CheckpointFile::size() const {
   struct stat found {};
-  if (fstat(descriptor_, &found) != 0) {
+  if (fstat(file_.get(), &found) != 0) {
     throw std::system_error(errno, std::generic_category(), "cannot read " + name_);
   }
   return static_cast<std::uint64_t>(found.st_size);
@@ -120,7 +107,7 @@ std::uint64_t CheckpointFile::size() const {
 
 void CheckpointFile::read(std::uint64_t offset, char* into, std::size_t size) const {
   while (size > 0) {
-    const auto part = pread(descriptor_, into, size, static_cast<off_t>(offset));
+    const auto part = pread(file_.get(), into, size, static_cast<off_t>(offset));
     if (part < 0 && errno == EINTR) continue;
     if (part < 0) throw std::system_error(errno, std::generic_category(), "cannot read " + name_);
     if (part == 0) throw std::runtime_error(fmt::format("{} has become shorter", name_));

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <string>
 
+#include "killfiles/channel/wire.h"
 #include "trainer/ranks/process_group.h"
 #include "trainer/training/safetensors.h"
 
@@ -20,11 +21,8 @@ class CheckpointFile {
   CheckpointFile() = default;
   /// Throws std::system_error if there is no such file.
   explicit CheckpointFile(const std::filesystem::path& file);
-  CheckpointFile(CheckpointFile&& other) noexcept;
-  CheckpointFile& operator=(CheckpointFile&& other) noexcept;
-  ~CheckpointFile();
 
-  bool is_open() const { return descriptor_ >= 0; }
+  bool is_open() const { return file_.is_open(); }
   const std::string& name() const { return name_; }
   std::uint64_t size() const;
   /// Throws std::runtime_error if the bytes are not there.
@@ -32,7 +30,7 @@ class CheckpointFile {
 
  private:
   std::string name_;
-  int descriptor_ = -1;
+  host::Descriptor file_;
 };
 
 /// Why the file is no whole checkpoint, with its name; empty: its header and its size say that it

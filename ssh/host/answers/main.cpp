@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "killfiles/channel/sha256.h"
 #include "ssh/host/answers/answers.h"
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
@@ -26,7 +27,6 @@
 #include "ssh/host/session/report_port.h"
 #include "ssh/host/session/scheduled_job.h"
 #include "ssh/host/session/session.h"
-#include "ssh/host/sha256.h"
 #include "ssh/wire/run.h"
 #include "ssh/wire/words.h"
 

@@ -19,7 +19,7 @@
 #include <string_view>
 #include <utility>
 
-#include "ssh/host/channel.h"
+#include "killfiles/channel/channel.h"
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
 #include "ssh/host/network.h"

@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <string>
 
-#include "ssh/host/channel.h"
+#include "killfiles/channel/channel.h"
 #include "ssh/host/child.h"
 #include "ssh/host/session/job.h"
 #include "ssh/host/session/report_link.h"

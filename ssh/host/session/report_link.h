@@ -3,17 +3,13 @@
 // lost, sends this machine's reports, and receives the decisions.
 #pragma once
 
-#include <signal.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <vector>
 
-#include "ssh/host/channel.h"
-#include "ssh/host/files.h"
+#include "killfiles/channel/channel.h"
+#include "killfiles/channel/wire.h"
 #include "ssh/host/session/report.h"
 #include "ssh/host/session/supervision.h"
 
@@ -72,59 +68,6 @@ class LinkState {
   std::optional<Time> refused_since_;
   std::optional<Time> unproven_since_;
   std::string told_loss_;
-};
-
-// Waits until one of many descriptors can be read or written. A session has one, for its script and
-// all its connections.
-
-/// The event to wait for.
-enum class Until { readable, readable_or_writable };
-
-class Watch {
- public:
-  /// Throws std::runtime_error.
-  Watch();
-
-  void add(int descriptor);
-  void wait_until(int descriptor, Until until);
-  /// Call it before the descriptor is closed: a child before its exec still has a copy of it.
-  void remove(int descriptor);
-
-  /// The descriptors that are ready, closed or broken. None after `patience` or after a signal. The
-  /// signals of `mask` are blocked meanwhile.
-  std::vector<int> wait(Time patience, const sigset_t& mask);
-
- private:
-  Descriptor epoll_;
-};
-
-// A session's socket with the bytes that are still to be written. No call waits.
-
-class Wire {
- public:
-  /// Takes ownership of a socket and watches it for reading. Throws std::runtime_error.
-  Wire(Descriptor socket, Watch& watch);
-  Wire(Wire&&) noexcept = default;
-  ~Wire();
-  Wire& operator=(Wire&&) = delete;
-
-  int descriptor() const { return socket_.get(); }
-  void wait_until(Until until) { watch_->wait_until(socket_.get(), until); }
-
-  enum class Read { some, nothing_yet, closed };
-  /// Appends the bytes that have come, at most `most`.
-  Read read(std::string& bytes, std::size_t most);
-
-  /// Writes as much as possible, and keeps the rest. False if the connection is broken, or if the
-  /// other end reads nothing and more than `most` bytes wait.
-  bool write(std::string_view bytes, std::size_t most);
-  /// Writes more of the rest.
-  bool flush();
-
- private:
-  Descriptor socket_;
-  Watch* watch_;
-  std::string unsent_;
 };
 
 class ReportLink {

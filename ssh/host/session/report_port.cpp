@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "ssh/host/session/report_port.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <poll.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,7 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <stdexcept>
-#include <tuple>
+#include <utility>
 
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
@@ -29,117 +25,38 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t kMostGuests = 256;
-constexpr Time kPatienceWithGuests = 5s;
-constexpr int kMostAtOnce = 64;  // so that known machines are served in between
-constexpr std::size_t kMostOfGuest = 4096;
 constexpr std::size_t kMostUnsent = kLongestAnswer;
+
+std::vector<Descriptor> listen_at(std::uint16_t port) {
+  std::vector<Descriptor> listeners;
+  listeners.push_back(listen_on_held(port));
+  if (!listeners.front().is_open()) throw std::runtime_error(std::strerror(errno));
+  return listeners;
+}
 
 }  // namespace
 
-int choose_to_go(const std::vector<GuestInLine>& guests) {
-  std::map<std::string, int> counts;
-  for (const GuestInLine& each : guests) ++counts[each.address];
-  const auto order = [&counts](const GuestInLine& each) {
-    return std::tuple(-counts[each.address], each.has_greeted, each.number);
-  };
-  return std::ranges::min_element(guests, {}, order)->descriptor;
-}
-
 ReportPort::ReportPort(std::uint16_t port, int places, std::string token, Watch& watch)
-    : listener_(listen_on_held(port)), places_(places), token_(std::move(token)), watch_(watch) {
-  if (!listener_.is_open()) throw std::runtime_error(std::strerror(errno));
-  watch_.add(listener_.get());
-}
-
-ReportPort::~ReportPort() {
-  watch_.remove(listener_.get());
-}
+    : door_(listen_at(port),
+            {.token = std::move(token),
+             .longest = kLongestReport,
+             // Machine 0 does not connect to itself.
+             .is_expected = [places](int place) { return place > 0 && place < places; }},
+            watch) {}
 
 /// If there are no guests but no descriptors either, the machine that came first has to connect
 /// again.
-void ReportPort::make_room() {
-  if (guests_.empty()) {
-    const auto first = std::ranges::min_element(
-        machines_, {}, [](const auto& each) { return each.second.number; });
-    if (first != machines_.end()) drop(first->first);
-    return;
-  }
-  std::vector<GuestInLine> line;
-  for (const auto& [descriptor, guest] : guests_)
-    line.push_back({descriptor, guest.address, guest.place.has_value(), guest.number});
-  guests_.erase(choose_to_go(line));
+void ReportPort::drop_first() {
+  const auto first =
+      std::ranges::min_element(machines_, {}, [](const auto& each) { return each.second.number; });
+  if (first != machines_.end()) drop(first->first);
 }
 
-/// Whether somebody waits to be let in.
-bool ReportPort::is_awaited() const {
-  pollfd listener{listener_.get(), POLLIN, 0};
-  return ::poll(&listener, 1, 0) == 1;
-}
-
-std::vector<int> ReportPort::let_in(Time now) {
-  std::vector<int> come;
-  for (int i = 0; i < kMostAtOnce; ++i) {
-    sockaddr_storage name{};
-    socklen_t size = sizeof name;
-    Descriptor socket(::accept4(listener_.get(), reinterpret_cast<sockaddr*>(&name), &size,
-                                SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!socket.is_open()) {
-      // accept4() wants a descriptor before it looks whether anyone is there.
-      const bool has_none_left = errno == EMFILE || errno == ENFILE;
-      if (has_none_left && is_awaited()) make_room();
-      break;
-    }
-    if (guests_.size() >= kMostGuests) make_room();
-    const int on = 1;
-    ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    const int descriptor = socket.get();
-    guests_.emplace(descriptor,
-                    Guest{Wire(std::move(socket), watch_), address_in(name), now, ++last_number_});
-    come.push_back(descriptor);
-  }
-  return come;
-}
-
-/// Answers a hello. False if it is none.
-bool ReportPort::greet(Guest& guest) {
-  const std::string hello = guest.said.substr(0, kHelloSize);
-  guest.place = read_hello(token_, hello);
-  // Machine 0 does not connect to itself.
-  if (!guest.place || *guest.place == 0 || *guest.place >= places_) return false;
-  const std::string welcome = make_welcome(token_, hello);
-  guest.channel.emplace(token_, hello, welcome, End::coordinator, kLongestReport);
-  guest.channel->add(std::string_view(guest.said).substr(kHelloSize));
-  return guest.wire.write(welcome, kMostUnsent);
-}
-
-void ReportPort::hear_guest(int descriptor, std::vector<PlacedReport>& reports) {
-  const auto at = guests_.find(descriptor);
-  Guest& guest = at->second;
-  std::string bytes;
-  const Wire::Read read = guest.wire.read(bytes, kMostOfGuest - guest.said.size());
-  if (read == Wire::Read::nothing_yet && guest.wire.flush()) return;
-  guest.said += bytes;
-  bool is_welcome =
-      read == Wire::Read::some && may_be_hello(guest.said) && guest.said.size() < kMostOfGuest;
-  if (guest.channel) {
-    guest.channel->add(bytes);
-  } else if (is_welcome && guest.said.size() >= kHelloSize) {
-    is_welcome = greet(guest);
-  }
-  std::optional<std::string> body;
-  try {
-    if (guest.channel) body = guest.channel->next();
-  } catch (const BadMessage&) {
-    is_welcome = false;
-  }
-  if (!is_welcome) guests_.erase(at);
-  if (!is_welcome || !body) return;
-  // Proven.
-  if (const auto old = state_.admit(*guest.place, descriptor)) machines_.erase(*old);
-  machines_.emplace(descriptor, Connection{std::move(guest.wire), *std::move(guest.channel),
-                                           *guest.place, guest.number});
-  guests_.erase(at);
+void ReportPort::admit(Caller caller, std::vector<PlacedReport>& reports) {
+  const int descriptor = caller.wire.descriptor();
+  std::optional<std::string> body = std::move(caller.body);
+  if (const auto old = state_.admit(caller.place, descriptor)) machines_.erase(*old);
+  machines_.emplace(descriptor, std::move(caller));
   if (!take_frames(descriptor, std::move(body), reports)) drop(descriptor);
 }
 
@@ -151,7 +68,7 @@ void ReportPort::drop(int descriptor) {
 /// Takes a frame and those after it. False if the connection is of no use any more.
 bool ReportPort::take_frames(int descriptor, std::optional<std::string> body,
                              std::vector<PlacedReport>& reports) {
-  Connection& connection = machines_.at(descriptor);
+  Caller& connection = machines_.at(descriptor);
   try {
     for (; body; body = connection.channel.next()) {
       reports.push_back({connection.place, parse_report(*body)});
@@ -164,13 +81,13 @@ bool ReportPort::take_frames(int descriptor, std::optional<std::string> body,
 }
 
 bool ReportPort::answer(int descriptor) {
-  Connection& connection = machines_.at(descriptor);
+  Caller& connection = machines_.at(descriptor);
   const std::string bytes = to_bytes(state_.answer(descriptor));
   return connection.wire.write(connection.channel.seal(bytes), kMostUnsent);
 }
 
 void ReportPort::hear_machine(int descriptor, std::vector<PlacedReport>& reports) {
-  Connection& connection = machines_.at(descriptor);
+  Caller& connection = machines_.at(descriptor);
   std::string bytes;
   const Wire::Read read = connection.wire.read(bytes, std::size_t{64} << 10U);
   bool is_of_use = read != Wire::Read::closed && connection.wire.flush();
@@ -188,15 +105,12 @@ void ReportPort::hear_machine(int descriptor, std::vector<PlacedReport>& reports
 
 std::vector<PlacedReport> ReportPort::take(int descriptor, Time now) {
   std::vector<PlacedReport> reports;
-  if (descriptor == listener_.get()) {
-    for (const int each : let_in(now)) {
-      if (guests_.contains(each)) hear_guest(each, reports);
-    }
-  } else if (guests_.contains(descriptor)) {
-    hear_guest(descriptor, reports);
-  } else if (machines_.contains(descriptor)) {
+  if (machines_.contains(descriptor)) {
     hear_machine(descriptor, reports);
+    return reports;
   }
+  for (Caller& each : door_.take(descriptor, now)) admit(std::move(each), reports);
+  if (door_.lacks_room()) drop_first();
   return reports;
 }
 
@@ -205,11 +119,6 @@ void ReportPort::decide(const Decision& decision) {
   for (const int each : state_.connections()) {
     if (!answer(each)) drop(each);
   }
-}
-
-void ReportPort::turn(Time now) {
-  std::erase_if(guests_,
-                [now](const auto& each) { return now - each.second.since > kPatienceWithGuests; });
 }
 
 namespace {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Machine 0's side of the reports: it listens, admits the machines of the run, receives their
-// reports and sends them the decisions. A new connection is a guest until it has proven that it
-// knows the run's token (channel.h). Strangers get no answer, and cannot use up the machines'
-// resources.
+// reports and sends them the decisions.
 #pragma once
 
 #include <chrono>
@@ -15,10 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "ssh/host/channel.h"
-#include "ssh/host/network.h"
+#include "killfiles/channel/door.h"
 #include "ssh/host/session/report.h"
-#include "ssh/host/session/report_link.h"
 
 namespace dtool::host {
 
@@ -61,76 +57,36 @@ struct PlacedReport {
   Report report;
 };
 
-/// A guest where there is no room for all.
-struct GuestInLine {
-  int descriptor = -1;
-  std::string address;
-  bool has_greeted = false;  ///< it has sent a hello
-  std::uint64_t number = 0;  ///< the smaller it is the earlier it came
-};
-
-/// The guest of these that goes: the oldest of the address that has the most, and one that has sent
-/// a hello last. So one machine that floods this host does not keep others away. Pure.
-int choose_to_go(const std::vector<GuestInLine>& guests);
-
 class ReportPort {
  public:
   /// Listens on all addresses; port 0: any free port. Throws std::runtime_error with the reason if
   /// that fails.
   ReportPort(std::uint16_t port, int places, std::string token, Watch& watch);
-  ~ReportPort();
-  ReportPort(const ReportPort&) = delete;
-  ReportPort& operator=(const ReportPort&) = delete;
 
-  std::uint16_t port() const { return port_of(listener_); }
+  std::uint16_t port() const { return door_.port(); }
 
   /// Reads from a descriptor that is ready. Ignores unknown descriptors.
   std::vector<PlacedReport> take(int descriptor, Time now);
   /// Sends this decision to each machine from now on; at once to the connected ones.
   void decide(const Decision& decision);
   /// Disconnects guests that have been here too long.
-  void turn(Time now);
+  void turn(Time now) { door_.turn(now); }
 
-  std::size_t count_guests() const { return guests_.size(); }
+  std::size_t count_guests() const { return door_.count_guests(); }
   std::size_t count_machines() const { return machines_.size(); }
 
  private:
-  /// A connection that has proven nothing yet, or has only sent a hello, which may be a replay.
-  struct Guest {
-    Wire wire;
-    std::string address;
-    Time since;
-    std::uint64_t number;
-    std::string said = {};
-    std::optional<int> place = {};  ///< the guest's place, known after a hello
-    std::optional<Channel> channel = {};
-  };
-  struct Connection {
-    Wire wire;
-    Channel channel;
-    int place;
-    std::uint64_t number;
-  };
-
-  std::vector<int> let_in(Time now);
-  void make_room();
-  bool is_awaited() const;
-  void hear_guest(int descriptor, std::vector<PlacedReport>& reports);
-  bool greet(Guest& guest);
+  void drop_first();
+  void admit(Caller caller, std::vector<PlacedReport>& reports);
   void hear_machine(int descriptor, std::vector<PlacedReport>& reports);
   bool take_frames(int descriptor, std::optional<std::string> body,
                    std::vector<PlacedReport>& reports);
   bool answer(int descriptor);
   void drop(int descriptor);
 
-  Descriptor listener_;
-  int places_;
-  std::string token_;
-  Watch& watch_;
-  std::map<int, Guest> guests_;         ///< the guests by descriptor
-  std::map<int, Connection> machines_;  ///< the machines' connections by descriptor
-  PortState state_;                     ///< the state of the machines' connections, by descriptor
-  std::uint64_t last_number_ = 0;
+  Door door_;
+  std::map<int, Caller> machines_;  ///< the machines' connections by descriptor
+  PortState state_;                 ///< the state of the machines' connections, by descriptor
 };
 
 // Holds the port at which machine 0's session will listen, from the check of the hosts until the

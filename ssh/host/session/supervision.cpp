@@ -6,6 +6,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "ssh/host/files.h"
 #include "ssh/wire/words.h"
 
 namespace dtool::host {
@@ -115,6 +116,13 @@ Supervision parse_supervision(std::string_view text) {
   }
   check(supervision, seen);
   return supervision;
+}
+
+std::optional<std::string> read_token() {
+  const std::string token = read_line("token");
+  const bool is_one = token.size() >= 32 && token.size() <= 64 &&
+                      token.find_first_not_of("0123456789abcdef") == token.npos;
+  return is_one ? std::optional(token) : std::nullopt;
 }
 
 }  // namespace dtool::host

@@ -39,4 +39,7 @@ std::string to_text(const Supervision& supervision);
 /// is invalid.
 Supervision parse_supervision(std::string_view text);
 
+/// The run's token, from the file `token` here; nothing if the file is missing or malformed.
+std::optional<std::string> read_token();
+
 }  // namespace dtool::host

@@ -16,8 +16,8 @@
 #include <string_view>
 #include <vector>
 
+#include "killfiles/channel/sha256.h"
 #include "ssh/host/files.h"
-#include "ssh/host/sha256.h"
 #include "ssh/host/strangers.h"
 #include "ssh/host/tree/copy_folder.h"
 #include "ssh/host/tree/inside.h"

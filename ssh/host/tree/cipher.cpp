@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "ssh/host/sha256.h"
+#include "killfiles/channel/sha256.h"
 #include "ssh/wire/message.h"
 
 namespace dtool::host {

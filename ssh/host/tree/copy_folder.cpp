@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ssh/host/sha256.h"
+#include "killfiles/channel/sha256.h"
 #include "ssh/host/strangers.h"
 #include "ssh/wire/message.h"
 #include "ssh/wire/words.h"

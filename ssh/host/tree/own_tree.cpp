@@ -15,7 +15,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "ssh/host/sha256.h"
+#include "killfiles/channel/sha256.h"
 #include "ssh/host/tree/kept_copy.h"
 #include "ssh/host/tree/package_reader.h"
 

@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-#include "ssh/host/channel.h"
+#include "killfiles/channel/door.h"
 #include "ssh/host/network.h"
 
 namespace dtool::host {
@@ -32,13 +32,10 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostPeers = 64;
-constexpr std::size_t kMostGuests = 256;
-constexpr auto kPatienceWithGuests = 5s;
 constexpr off_t kStep = 262'144;  // a peer has to take this many bytes
 constexpr auto kPatience = 10s;   // the time in which a peer has to take kStep bytes
 constexpr auto kLinger = 1s;      // the least time that the server stays after the last peer came
-constexpr int kMostAtOnce = 64;
-constexpr int kLookAgain = 10;  // milliseconds, at a file that grows
+constexpr int kLookAgain = 10;    // milliseconds, at a file that grows
 
 /// What the process that began it says.
 struct Order {
@@ -91,23 +88,20 @@ class OrderMessage {
 
 class Server {
  public:
-  Server(Descriptor listener, Descriptor control, std::string secret, std::chrono::seconds longest)
-      : listener_(std::move(listener)),
-        control_(std::move(control)),
-        secret_(std::move(secret)),
-        longest_(longest) {}
+  Server(std::vector<Descriptor> listeners, Descriptor control, const std::string& secret,
+         std::chrono::seconds longest)
+      : control_(std::move(control)),
+        longest_(longest),
+        // Only those who know the secret can read a package.
+        door_(std::move(listeners),
+              {.token = secret,
+               .proof = Proof::hello,
+               .is_expected = [this](int /*package*/) { return peers_.size() < kMostPeers; }},
+              watch_) {}
 
   void run();
 
  private:
-  /// A connection that has proven nothing yet.
-  struct Guest {
-    Descriptor socket;
-    std::string address;
-    Clock::time_point since;
-    std::int64_t number;
-    std::string said = {};
-  };
   struct Peer {
     Descriptor socket;
     Clock::time_point since;
@@ -120,23 +114,19 @@ class Server {
   };
 
   bool is_over(Clock::time_point now);
-  void make_room();
   void let_in(Clock::time_point now);
-  void hear(int descriptor, Clock::time_point now);
   void send(int descriptor, Clock::time_point now);
   bool obey(Clock::time_point now);
 
-  Descriptor listener_;
   Descriptor control_;
-  std::string secret_;
   std::chrono::seconds longest_;  ///< once no further peer is to be expected
   std::optional<Clock::time_point> ends_at_;
   Clock::time_point came_ = Clock::now();
-  std::int64_t last_number_ = 0;
   /// The packages' files by number of the package.
   std::map<std::int64_t, std::shared_ptr<const Descriptor>> files_;
-  std::map<int, Guest> guests_;  ///< the guests by descriptor
-  std::map<int, Peer> peers_;    ///< the peers by descriptor
+  std::map<int, Peer> peers_;  ///< the peers by descriptor
+  Watch watch_;
+  Door door_;
 };
 
 /// Disconnects peers that have everything or take nothing. Guests do not keep the server alive.
@@ -153,8 +143,7 @@ bool Server::is_over(Clock::time_point now) {
   std::erase_if(peers_, [&](const auto& each) {
     return now - each.second.since > kPatience || (ends_at_ && each.second.has_all());
   });
-  std::erase_if(guests_,
-                [&](const auto& each) { return now - each.second.since > kPatienceWithGuests; });
+  door_.turn(Door::now());
   if (!ends_at_) return false;
   return (peers_.empty() && now - came_ > kLinger) || now > *ends_at_;
 }
@@ -172,46 +161,14 @@ bool Server::obey(Clock::time_point now) {
   return true;
 }
 
-/// The oldest guest of the address with the most guests goes.
-void Server::make_room() {
-  std::map<std::string, int> counts;
-  for (const auto& [descriptor, guest] : guests_) ++counts[guest.address];
-  const auto chosen = std::ranges::max_element(guests_, {}, [&](const auto& each) {
-    return std::pair(counts[each.second.address], -each.second.number);
-  });
-  if (chosen != guests_.end()) guests_.erase(chosen);
-}
-
 void Server::let_in(Clock::time_point now) {
-  for (int i = 0; i < kMostAtOnce; ++i) {
-    sockaddr_storage name{};
-    socklen_t size = sizeof name;
-    Descriptor socket(::accept4(listener_.get(), reinterpret_cast<sockaddr*>(&name), &size,
-                                SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!socket.is_open() && (errno == EMFILE || errno == ENFILE)) make_room();
-    if (!socket.is_open()) break;
-    if (guests_.size() >= kMostGuests) make_room();
-    const int descriptor = socket.get();
-    guests_.emplace(descriptor, Guest{std::move(socket), address_in(name), now, ++last_number_});
+  for (const int each : watch_.wait(0ms)) {
+    for (Caller& caller : door_.take(each, Door::now())) {
+      const int descriptor = caller.wire.descriptor();
+      peers_.emplace(descriptor, Peer{caller.wire.release(), now, caller.place});
+      came_ = now;
+    }
   }
-}
-
-void Server::hear(int descriptor, Clock::time_point now) {
-  const auto guest = guests_.find(descriptor);
-  std::string& said = guest->second.said;
-  std::string bytes(kHelloSize + 1 - said.size(), '\0');
-  const ssize_t size = ::recv(descriptor, bytes.data(), bytes.size(), 0);
-  if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  said += bytes.substr(0, static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
-  if (size > 0 && said.size() < kHelloSize && may_be_hello(said)) return;
-  const auto number = size > 0 ? read_hello(secret_, said) : std::nullopt;
-  if (number && peers_.size() < kMostPeers) {
-    const std::string welcome = make_welcome(secret_, said);
-    ::send(descriptor, welcome.data(), welcome.size(), MSG_NOSIGNAL);
-    peers_.emplace(descriptor, Peer{std::move(guest->second.socket), now, *number});
-    came_ = now;
-  }
-  guests_.erase(guest);
 }
 
 void Server::send(int descriptor, Clock::time_point now) {
@@ -225,8 +182,7 @@ void Server::send(int descriptor, Clock::time_point now) {
 void Server::run() {
   for (;;) {
     if (is_over(Clock::now())) return;
-    std::vector<pollfd> polled{{control_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
-    for (const auto& [descriptor, guest] : guests_) polled.push_back({descriptor, POLLIN, 0});
+    std::vector<pollfd> polled{{control_.get(), POLLIN, 0}, {watch_.descriptor(), POLLIN, 0}};
     int patience = 500;
     for (const auto& [descriptor, peer] : peers_) {
       if (peer.has_all()) patience = kLookAgain;
@@ -238,10 +194,8 @@ void Server::run() {
       if (each.revents == 0) continue;
       if (each.fd == control_.get()) {
         if (!obey(now)) return;
-      } else if (each.fd == listener_.get()) {
+      } else if (each.fd == watch_.descriptor()) {
         let_in(now);
-      } else if (guests_.contains(each.fd)) {
-        hear(each.fd, now);
       } else if (peers_.contains(each.fd) && (each.revents & POLLOUT) != 0) {
         send(each.fd, now);
       } else {
@@ -275,7 +229,9 @@ PackageServer::PackageServer(const std::string& secret, std::chrono::seconds lon
   ::prctl(PR_SET_NAME, "dtool-relay");
   close_others({listener.get(), control.get()});
   try {
-    Server(std::move(listener), std::move(control), secret, longest).run();
+    std::vector<Descriptor> listeners;
+    listeners.push_back(std::move(listener));
+    Server(std::move(listeners), std::move(control), secret, longest).run();
   } catch (const std::exception&) {  // no caller can be told
   }
   ::_exit(0);

@@ -13,9 +13,9 @@
 #include <string_view>
 #include <utility>
 
-#include "ssh/host/channel.h"
+#include "killfiles/channel/channel.h"
+#include "killfiles/channel/sha256.h"
 #include "ssh/host/network.h"
-#include "ssh/host/sha256.h"
 
 namespace dtool::host {
 namespace {

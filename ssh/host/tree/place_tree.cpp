@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "ssh/host/sha256.h"
+#include "killfiles/channel/sha256.h"
 #include "ssh/host/tree/copy_folder.h"
 #include "ssh/host/tree/placing.h"
 #include "ssh/host/tree/tree_change.h"

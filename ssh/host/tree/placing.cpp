@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "ssh/host/sha256.h"
+#include "killfiles/channel/sha256.h"
 #include "ssh/host/tree/copy_folder.h"
 #include "ssh/host/tree/kept_copy.h"
 

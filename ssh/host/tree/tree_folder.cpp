@@ -16,9 +16,9 @@
 #include <iterator>
 #include <unordered_set>
 
+#include "killfiles/channel/sha256.h"
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
-#include "ssh/host/sha256.h"
 #include "ssh/host/strangers.h"
 #include "ssh/wire/message.h"
 #include "ssh/wire/words.h"

@@ -11,8 +11,8 @@
 #include <filesystem>
 #include <string>
 
+#include "killfiles/channel/sha256.h"
 #include "ssh/host/process_table.h"
-#include "ssh/host/sha256.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::host {

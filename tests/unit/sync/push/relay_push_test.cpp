@@ -20,8 +20,8 @@
 #include <thread>
 #include <utility>
 
+#include "killfiles/channel/channel.h"
 #include "ssh/fanout/fleet.h"
-#include "ssh/host/channel.h"
 #include "ssh/host/network.h"
 #include "ssh/wire/copy.h"
 #include "ssh/wire/protocol.h"

@@ -9,7 +9,7 @@
 
 #include <string>
 
-#include "ssh/host/sha256.h"
+#include "killfiles/channel/sha256.h"
 #include "ssh/wire/check.h"
 #include "ssh/wire/protocol.h"
 #include "ssh/wire/run.h"

@@ -18,7 +18,7 @@
 #include <iostream>
 #include <stdexcept>
 
-#include "ssh/host/channel.h"
+#include "killfiles/channel/channel.h"
 #include "ssh/host/child.h"
 #include "ssh/host/network.h"
 #include "ssh/host/process_table.h"

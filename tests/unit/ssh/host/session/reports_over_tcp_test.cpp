@@ -14,6 +14,7 @@
 #include <list>
 #include <map>
 
+#include "ssh/host/network.h"
 #include "ssh/host/session/report_link.h"
 #include "ssh/host/session/report_port.h"
 #include "tests/unit/few_descriptors.h"

@@ -4,7 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <stdexcept>
+
+#include "tests/unit/temporary_folder.h"
 
 namespace dtool::host {
 namespace {
@@ -130,6 +133,24 @@ TEST(Supervision, SignsOfLifeComeOftenEnoughForTheSilenceThatIsALoss) {
 TEST(Supervision, MachineZeroAloneHasAllNames) {
   expect_fault(to_text(machine_2()) + "machine h0\n", "it names 1 machines instead of 0");
   expect_fault(replaced(to_text(machine_0()), "machine h1\n", ""), "2 machines instead of 3");
+}
+
+TEST(Token, IsOf32To64HexDigits) {
+  const tests::TemporaryFolder folder;
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path());
+  EXPECT_EQ(read_token(), std::nullopt);
+  for (const std::size_t size : {32U, 33U, 64U}) {
+    const std::string token = std::string(size - 16, 'f') + "0123456789abcdef";
+    folder.write("token", token + "\n");
+    EXPECT_EQ(read_token(), token);
+  }
+  for (const std::string& bad : {std::string(31, 'a'), std::string(65, 'a'), std::string(32, 'g'),
+                                 std::string(32, 'A'), std::string()}) {
+    folder.write("token", bad + "\n");
+    EXPECT_EQ(read_token(), std::nullopt) << bad;
+  }
+  std::filesystem::current_path(before);
 }
 
 }  // namespace

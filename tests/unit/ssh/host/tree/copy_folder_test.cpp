@@ -12,7 +12,7 @@
 #include <memory>
 #include <string>
 
-#include "ssh/host/sha256.h"
+#include "killfiles/channel/sha256.h"
 #include "ssh/host/tree/tree_folder.h"
 #include "ssh/wire/copy.h"
 #include "ssh/wire/tree.h"

@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
+#include "killfiles/channel/sha256.h"
 #include "ssh/host/files.h"
 #include "ssh/host/frame_input.h"
-#include "ssh/host/sha256.h"
 #include "ssh/host/tree/answer_tree.h"
 #include "ssh/host/tree/copy_folder.h"
 #include "ssh/host/tree/tree_folder.h"

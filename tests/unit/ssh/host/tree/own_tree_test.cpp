@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "ssh/host/sha256.h"
+#include "killfiles/channel/sha256.h"
 #include "ssh/host/tree/answer_tree.h"
 #include "ssh/host/tree/kept_copy.h"
 #include "ssh/host/tree/remove_tree.h"

@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "ssh/host/channel.h"
+#include "killfiles/channel/channel.h"
 #include "tests/fuzz/stranger.h"
 #include "tests/unit/temporary_folder.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <thread>
 
-#include "ssh/host/sha256.h"
+#include "killfiles/channel/sha256.h"
 #include "ssh/host/tree/copy_folder.h"
 #include "ssh/host/tree/placing.h"
 #include "ssh/host/tree/tree_change.h"

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "killfiles/channel/sha256.h"
 #include "ssh/host/frame_input.h"
-#include "ssh/host/sha256.h"
 #include "ssh/host/tree/take_parcel.h"
 #include "ssh/host/tree/tree_folder.h"
 #include "ssh/wire/copy.h"

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "ssh/host/sha256.h"
+#include "killfiles/channel/sha256.h"
 #include "ssh/host/tree/answer_copy.h"
 #include "ssh/host/tree/copy_folder.h"
 #include "ssh/host/tree/tree_folder.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "ssh/host/sha256.h"
+#include "killfiles/channel/sha256.h"
 
 #ifdef __x86_64__
 #include <cpuid.h>
@@ -170,12 +170,12 @@ Digest hmac_sha256(std::string_view key, std::string_view bytes) {
   return sha256(outer.append(bytes_of(digest)));
 }
 
-std::string to_hex(const Digest& digest) {
+std::string to_hex(std::string_view bytes) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text;
-  for (const std::uint8_t each : digest) {
-    text += kDigits[each >> 4U];
-    text += kDigits[each & 0xfU];
+  for (const char each : bytes) {
+    text += kDigits[static_cast<std::uint8_t>(each) >> 4U];
+    text += kDigits[static_cast<std::uint8_t>(each) & 0xfU];
   }
   return text;
 }

@@ -21,12 +21,16 @@
 #include <string>
 #include <string_view>
 
-#include "ssh/host/sha256.h"
+#include "killfiles/channel/sha256.h"
 
 namespace dtool::host {
 
 inline constexpr std::size_t kHelloSize = 64;
 inline constexpr std::size_t kWelcomeSize = 48;
+inline constexpr std::size_t kEmptyFrameSize = 36;  ///< the frame of an empty body
+
+/// 16 of them. Throws std::runtime_error if there are none.
+std::string random_bytes();
 
 /// The first bytes that a machine sends. Throws std::runtime_error if there are no random numbers.
 std::string make_hello(std::string_view token, int place);
@@ -66,8 +70,5 @@ class Channel {
   std::uint64_t received_ = 0;
   std::string held_;
 };
-
-/// The run's token, from the file `token` here; nothing if the file is missing or malformed.
-std::optional<std::string> read_token();
 
 }  // namespace dtool::host

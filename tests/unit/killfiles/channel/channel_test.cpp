@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: MIT
 // What crosses between two sessions of a run: greeting and frames, and what strangers can do with
 // them.
-#include "ssh/host/channel.h"
+#include "killfiles/channel/channel.h"
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
-#include "ssh/host/sha256.h"
+#include "killfiles/channel/sha256.h"
 #include "ssh/wire/message.h"
-#include "tests/unit/temporary_folder.h"
 
 namespace dtool::host {
 namespace {
@@ -160,24 +157,6 @@ TEST(Channel, ABodyThatIsTooLongIsRefusedBeforeItHasCome) {
   const std::string frame = pair.machine.seal(std::string(kLongest + 1, 'x'));
   pair.coordinator.add(frame.substr(0, 4));
   EXPECT_THROW(pair.coordinator.next(), BadMessage);
-}
-
-TEST(Token, IsOf32To64HexDigits) {
-  const tests::TemporaryFolder folder;
-  const std::filesystem::path before = std::filesystem::current_path();
-  std::filesystem::current_path(folder.path());
-  EXPECT_EQ(read_token(), std::nullopt);
-  for (const std::size_t size : {32U, 33U, 64U}) {
-    const std::string token = std::string(size - 16, 'f') + "0123456789abcdef";
-    folder.write("token", token + "\n");
-    EXPECT_EQ(read_token(), token);
-  }
-  for (const std::string& bad : {std::string(31, 'a'), std::string(65, 'a'), std::string(32, 'g'),
-                                 std::string(32, 'A'), std::string()}) {
-    folder.write("token", bad + "\n");
-    EXPECT_EQ(read_token(), std::nullopt) << bad;
-  }
-  std::filesystem::current_path(before);
 }
 
 TEST(Channel, WhatCannotBeAHelloIsKnownByItsFirstBytes) {

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include "ssh/host/channel.h"
+#include "killfiles/channel/channel.h"
+
+#include <fcntl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <stdexcept>
 
-#include "ssh/host/files.h"
+#include "killfiles/channel/wire.h"
 #include "ssh/wire/message.h"
 
 namespace dtool::host {
@@ -14,16 +17,10 @@ constexpr std::string_view kMagic = "dtool 1\n";
 constexpr std::size_t kNonceSize = 16;
 constexpr std::size_t kProofSize = 32;
 constexpr std::size_t kLengthSize = 4;
+static_assert(kEmptyFrameSize == kLengthSize + kProofSize);
 
 Digest prove(std::string_view key, std::string_view label, std::string_view bytes) {
   return hmac_sha256(key, std::string(label).append("\n").append(bytes));
-}
-
-std::string random_bytes() {
-  const auto bytes = read_file("/dev/urandom", kNonceSize);
-  if (!bytes || bytes->size() != kNonceSize)
-    throw std::runtime_error("/dev/urandom has no random numbers");
-  return *bytes;
 }
 
 Digest proof_of_frame(const Digest& key, std::uint64_t number, std::string_view body) {
@@ -31,6 +28,14 @@ Digest proof_of_frame(const Digest& key, std::uint64_t number, std::string_view 
 }
 
 }  // namespace
+
+std::string random_bytes() {
+  const Descriptor source(::open("/dev/urandom", O_RDONLY | O_CLOEXEC));
+  std::string bytes(kNonceSize, '\0');
+  if (::read(source.get(), bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()))
+    throw std::runtime_error("/dev/urandom has no random numbers");
+  return bytes;
+}
 
 std::string make_hello(std::string_view token, int place) {
   std::string hello(kMagic);
@@ -92,13 +97,6 @@ std::optional<std::string> Channel::next() {
     throw BadMessage("a frame is not proven");
   held_.erase(0, kLengthSize + size + kProofSize);
   return body;
-}
-
-std::optional<std::string> read_token() {
-  const std::string token = read_line("token");
-  const bool is_one = token.size() >= 32 && token.size() <= 64 &&
-                      token.find_first_not_of("0123456789abcdef") == token.npos;
-  return is_one ? std::optional(token) : std::nullopt;
 }
 
 }  // namespace dtool::host

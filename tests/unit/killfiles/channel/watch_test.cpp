@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Which descriptors a session is told of, and when.
-#include "ssh/host/session/report_link.h"
+#include "killfiles/channel/wire.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -10,6 +10,7 @@
 #include <array>
 #include <stdexcept>
 
+#include "ssh/host/files.h"
 #include "tests/unit/few_descriptors.h"
 
 namespace dtool::host {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // SHA-256 and HMAC give what their standards' own examples say.
-#include "ssh/host/sha256.h"
+#include "killfiles/channel/sha256.h"
 
 #include <gtest/gtest.h>
 

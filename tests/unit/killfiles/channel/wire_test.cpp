@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A session's socket: what comes, what is kept until there is room, and a peer that is gone.
-#include "ssh/host/session/report_link.h"
+#include "killfiles/channel/wire.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -9,6 +9,8 @@
 #include <array>
 #include <cerrno>
 #include <utility>
+
+#include "ssh/host/files.h"
 
 namespace dtool::host {
 namespace {

@@ -47,8 +47,11 @@ inline std::string_view bytes_of(const Digest& digest) {
   return {reinterpret_cast<const char*>(digest.data()), digest.size()};
 }
 
-/// The digest in lower-case hex digits.
-std::string to_hex(const Digest& digest);
+/// Bytes in lower-case hex digits.
+std::string to_hex(std::string_view bytes);
+inline std::string to_hex(const Digest& digest) {
+  return to_hex(bytes_of(digest));
+}
 
 /// Whether both are equal, in constant time.
 bool are_equal(std::string_view one, std::string_view other);
