@@ -19,7 +19,7 @@
 #include "cli/large_texts.h"
 #include "ssh/host.h"
 #include "ssh/host_error.h"
-#include "ssh/machine/owned_fd.h"
+#include "ssh/machine/files.h"
 #include "ssh/machine/run_to_end.h"
 
 namespace dtool::cli {

@@ -14,7 +14,7 @@
 #include "cli/action.h"
 #include "cli/console.h"
 #include "ssh/host.h"
-#include "ssh/machine/owned_fd.h"
+#include "ssh/machine/files.h"
 #include "ssh/machine/run_to_end.h"
 #include "ssh/quote.h"
 

@@ -21,8 +21,8 @@
 #include "ssh/host.h"
 #include "ssh/machine/files.h"
 #include "ssh/machine/run_to_end.h"
-#include "ssh/number.h"
 #include "ssh/quote.h"
+#include "ssh/wire/words.h"
 
 namespace dtool::cli {
 namespace {
@@ -163,7 +163,7 @@ class Inventory {
       const std::size_t size = std::min(text.find(']', open), text.size()) - open - 1;
       std::string range = text.substr(open + 1, size);
       const auto colons = std::ranges::count(range, ':');
-      if (colons == 1 && range.size() == 3 && !ssh::read_number<int>(range.substr(0, 1)))
+      if (colons == 1 && range.size() == 3 && !host::parse_number<int>(range.substr(0, 1)))
         refuse(fmt::format("'{}' has a range of letters\nhint: name each host", text));
       if (range.find_first_not_of("0123456789:") != range.npos || colons < 1 || colons > 2)
         continue;
@@ -264,9 +264,9 @@ class Inventory {
     ssh::Host host = ssh::parse_host(address.empty() ? name : address);
     if (!values["ansible_user"].empty()) host.user = values["ansible_user"];
     const std::string& port = values["ansible_port"];
-    if (!port.empty() && !ssh::read_port(port))
+    if (!port.empty() && !host::parse_port(port))
       refuse(fmt::format("ansible_port '{}' of {} is not a number from 1 to 65535", port, name));
-    host.port = ssh::read_port(port).value_or(host.port);
+    host.port = host::parse_port(port).value_or(host.port);
     return ssh::to_string(host);
   }
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ssh/machine/owned_fd.h"
+#include "ssh/machine/files.h"
 
 namespace dtool::cli {
 

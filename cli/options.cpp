@@ -16,7 +16,7 @@
 
 #include "killfiles/nearest.h"
 #include "ssh/machine/files.h"
-#include "ssh/number.h"
+#include "ssh/wire/words.h"
 
 namespace dtool::cli {
 
@@ -24,7 +24,7 @@ namespace {
 
 CLI::Validator must_be_within(WholeNumbers numbers) {
   const auto check = [numbers](std::string& text) {
-    const auto number = ssh::read_number<std::uint64_t>(text);
+    const auto number = host::parse_number<std::uint64_t>(text);
     if (!number || *number < numbers.least || *number > numbers.most)
       return fmt::format("'{}' is not a whole number from {} to {}", text, numbers.least,
                          numbers.most);
@@ -207,7 +207,7 @@ constexpr auto kLargest = std::numeric_limits<std::uint32_t>::max();
 std::string must_be_seconds(const std::string& text) {
   constexpr double kShortest = 0.001;
   constexpr double kLongest = 365.0 * 24 * 3600;
-  const auto seconds = ssh::read_number<double>(text);
+  const auto seconds = host::parse_number<double>(text);
   // Written so that NaN is refused too.
   if (seconds && *seconds >= kShortest && *seconds <= kLongest) return "";
   return fmt::format("'{}' is not a number of seconds from {} to {:.0f}", text, kShortest,
@@ -219,14 +219,14 @@ std::chrono::milliseconds from_seconds(double seconds) {
 }
 
 std::string must_be_count(const std::string& text) {
-  const auto count = ssh::read_number<std::uint32_t>(text);
+  const auto count = host::parse_number<std::uint32_t>(text);
   if (count && *count >= 1) return "";
   return fmt::format("'{}' is not a whole number from 1 to {}", text, kLargest);
 }
 
 Check must_be_from(double least, double most) {
   return [least, most](const std::string& text) {
-    const auto number = ssh::read_number<double>(text);
+    const auto number = host::parse_number<double>(text);
     // Written so that NaN is refused too.
     if (number && *number >= least && *number <= most) return std::string();
     return fmt::format("'{}' is not a number from {} to {}", text, least, most);
@@ -298,7 +298,7 @@ std::optional<std::chrono::seconds> parse_since(const std::string& text, std::ti
   constexpr std::int64_t kMost = 1'000'000'000;  // some thirty years
   if (text.empty()) return std::nullopt;
   if (const auto unit = seconds_in(text.back())) {
-    const auto count = ssh::read_number<std::uint32_t>(text.substr(0, text.size() - 1));
+    const auto count = host::parse_number<std::uint32_t>(text.substr(0, text.size() - 1));
     if (!count || *count * *unit > kMost) return std::nullopt;
     return std::chrono::seconds(*count * *unit);
   }

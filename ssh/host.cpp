@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <unordered_set>
 
-#include "ssh/number.h"
+#include "ssh/wire/words.h"
 
 namespace dtool::ssh {
 namespace {
@@ -66,7 +66,7 @@ void require_user(std::string_view user, std::string_view text) {
 }
 
 std::uint16_t require_port(std::string_view digits, std::string_view text) {
-  const auto port = read_port(digits);
+  const auto port = host::parse_port(digits);
   if (!port) refuse(text, fmt::format("port '{}' is not a number from 1 to 65535", digits));
   return *port;
 }

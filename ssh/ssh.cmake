@@ -31,7 +31,6 @@ add_library(dtool_ssh STATIC
   ssh/machine/fd_bytes.cpp
   ssh/machine/files.cpp
   ssh/machine/interrupts.cpp
-  ssh/machine/owned_fd.cpp
   ssh/machine/process.cpp
   ssh/machine/reactor.cpp
   ssh/machine/run_to_end.cpp

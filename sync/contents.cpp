@@ -20,7 +20,6 @@
 #include "ssh/host/files.h"
 #include "ssh/machine/encodings.h"
 #include "ssh/machine/files.h"
-#include "ssh/machine/owned_fd.h"
 #include "sync/open_folder.h"
 
 namespace dtool::tree_sync {

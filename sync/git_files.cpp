@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "ssh/machine/run_to_end.h"
-#include "ssh/number.h"
+#include "ssh/wire/words.h"
 
 namespace dtool::tree_sync {
 namespace {
@@ -334,7 +334,7 @@ std::optional<std::uintmax_t> committed_bytes(const fs::path& root,
     const std::string_view line = rest.substr(0, rest.find('\0'));
     rest.remove_prefix(std::min(line.size() + 1, rest.size()));
     const std::string_view head = line.substr(0, line.find('\t'));
-    const auto size = ssh::read_number<std::uintmax_t>(head.substr(head.rfind(' ') + 1));
+    const auto size = host::parse_number<std::uintmax_t>(head.substr(head.rfind(' ') + 1));
     if (size) bytes += *size;  // a repository inside has `-`
   }
   return bytes;

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "ssh/machine/owned_fd.h"
+#include "ssh/machine/files.h"
 
 namespace dtool::tree_sync {
 

@@ -154,7 +154,6 @@ if(DTOOL_TESTS)
     tests/unit/ssh/machine/reactor_test.cpp
     tests/unit/ssh/machine/run_to_end_test.cpp
     tests/unit/ssh/machine/shell_words_test.cpp
-    tests/unit/ssh/number_test.cpp
     tests/unit/ssh/program/master_protocol_test.cpp
     tests/unit/ssh/program/program_choice_test.cpp
     tests/unit/ssh/program/program_test.cpp

@@ -15,8 +15,8 @@
 #include "cli/options.h"
 #include "cli/plan/flags.h"
 #include "cli/scripts.h"
-#include "ssh/number.h"
 #include "ssh/quote.h"
+#include "ssh/wire/words.h"
 
 namespace dtool::cli {
 
@@ -300,7 +300,7 @@ int processes_of_node(const std::string& ntasks_per_node, const std::string& npr
     throw UsageError("--ntasks_per_node and --nproc_per_node mean the same", "give one of them");
   if (!ntasks_per_node.empty()) return parse_processes(ntasks_per_node);
   if (nproc_per_node != "auto") return parse_processes(nproc_per_node);
-  const auto gpus = ssh::read_number<std::uint64_t>(
+  const auto gpus = host::parse_number<std::uint64_t>(
       std::string_view(gpus_per_node).substr(gpus_per_node.rfind(':') + 1));
   return gpus && *gpus >= 1 && *gpus <= 1024 ? static_cast<int>(*gpus) : 1;
 }
@@ -316,9 +316,9 @@ std::vector<std::uint64_t> parse_seeds(const std::string& text) {
   while (true) {
     const std::string_view item = rest.substr(0, rest.find(','));
     const std::size_t dash = item.find('-');
-    const auto first = ssh::read_number<std::uint64_t>(item.substr(0, dash));
+    const auto first = host::parse_number<std::uint64_t>(item.substr(0, dash));
     const auto last =
-        dash == item.npos ? first : ssh::read_number<std::uint64_t>(item.substr(dash + 1));
+        dash == item.npos ? first : host::parse_number<std::uint64_t>(item.substr(dash + 1));
     if (!first || !last || *last < *first || *last - *first >= kMost) throw fault;
     for (std::uint64_t seed = *first; seed - *first <= *last - *first; ++seed) {
       if (!seen.insert(seed).second || seeds.size() == kMost) throw fault;

@@ -16,7 +16,7 @@
 #include "cli/engines/scheduler.h"
 #include "cli/scripts.h"
 #include "ssh/host/session/rank.h"
-#include "ssh/number.h"
+#include "ssh/wire/words.h"
 
 namespace dtool::cli {
 
@@ -201,9 +201,9 @@ std::optional<Allocation> surrounding_allocation() {
   };
   Allocation allocation;
   allocation.job = variable("SLURM_JOB_ID");
-  if (!ssh::read_number<std::uint64_t>(allocation.job) || variable("SLURM_JOB_NODELIST").empty())
+  if (!host::parse_number<std::uint64_t>(allocation.job) || variable("SLURM_JOB_NODELIST").empty())
     return std::nullopt;
-  const auto nodes = ssh::read_number<std::uint64_t>(variable("SLURM_JOB_NUM_NODES"));
+  const auto nodes = host::parse_number<std::uint64_t>(variable("SLURM_JOB_NUM_NODES"));
   allocation.tasks = host::parse_tasks_per_node(variable("SLURM_TASKS_PER_NODE"));
   allocation.tasks.resize(std::clamp<std::uint64_t>(nodes.value_or(1), 1, kMostNodes), 1);
   return allocation;

@@ -20,10 +20,10 @@
 #include "cli/record/recorded.h"
 #include "killfiles/nearest.h"
 #include "ssh/machine/files.h"
-#include "ssh/number.h"
 #include "ssh/quote.h"
 #include "ssh/remote.h"
 #include "ssh/wire/check.h"
+#include "ssh/wire/words.h"
 
 namespace dtool::cli {
 namespace {
@@ -102,7 +102,7 @@ bool is_job(const std::string& text) {
   constexpr std::string_view kMachine = "/machine";
   const std::size_t slash = text.find('/');
   const std::string rest = slash == text.npos ? "" : text.substr(slash);
-  return rest.starts_with(kMachine) && ssh::read_number<int>(rest.substr(kMachine.size())) &&
+  return rest.starts_with(kMachine) && host::parse_number<int>(rest.substr(kMachine.size())) &&
          killfiles::is_run_id(text.substr(0, slash));
 }
 

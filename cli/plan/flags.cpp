@@ -13,7 +13,7 @@
 #include "cli/options.h"
 #include "ssh/config/client_config.h"
 #include "ssh/host/network.h"
-#include "ssh/number.h"
+#include "ssh/wire/words.h"
 
 namespace dtool::cli {
 
@@ -304,8 +304,8 @@ bool is_loopback(const std::string& name) {
 
 ListenerAddress parse_listener(const std::string& text, const Targets& targets) {
   const std::size_t colon = text.rfind(':');
-  const auto port =
-      colon == text.npos ? std::nullopt : ssh::read_port(std::string_view(text).substr(colon + 1));
+  const auto port = colon == text.npos ? std::nullopt
+                                       : host::parse_port(std::string_view(text).substr(colon + 1));
   if (!port || colon == 0) {
     throw UsageError(fmt::format("--distributed_ip_and_port wants IP:PORT or auto, not {}", text),
                      "the port is a number from 1 to 65535");
@@ -339,7 +339,7 @@ std::string peer_of(const Targets& targets) {
 }
 
 int parse_processes(const std::string& text) {
-  const auto number = ssh::read_number<int>(text);
+  const auto number = host::parse_number<int>(text);
   if (!number || *number < 1 || *number > kMostProcesses)
     throw UsageError(fmt::format("--nproc_per_node wants a number from 1 to {} or auto, not {}",
                                  kMostProcesses, text));

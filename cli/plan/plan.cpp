@@ -23,8 +23,8 @@
 #include "killfiles/killfile.h"
 #include "killfiles/nearest.h"
 #include "killfiles/whole_file.h"
-#include "ssh/number.h"
 #include "ssh/quote.h"
+#include "ssh/wire/words.h"
 
 namespace dtool::cli {
 
@@ -310,7 +310,7 @@ Variable parse_gpus(const std::string& list) {
   for (std::size_t at = 0; at <= list.size();) {
     const std::size_t comma = std::min(list.find(',', at), list.size());
     const std::string gpu = list.substr(at, comma - at);
-    const auto number = ssh::read_number<std::uint16_t>(gpu);
+    const auto number = host::parse_number<std::uint16_t>(gpu);
     const bool is_uuid = (gpu.starts_with("GPU-") || gpu.starts_with("MIG-")) && gpu.size() > 4 &&
                          gpu.find_first_not_of("0123456789abcdefABCDEFGMIPU-/") == gpu.npos;
     if ((!number || *number >= 1024) && !is_uuid)

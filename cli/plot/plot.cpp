@@ -19,7 +19,7 @@
 #include "cli/plot/plot_sources.h"
 #include "cli/record/recorded.h"
 #include "killfiles/nearest.h"
-#include "ssh/number.h"
+#include "ssh/wire/words.h"
 
 namespace dtool::cli {
 namespace {
@@ -33,9 +33,9 @@ struct Size {
 std::optional<Size> read_size(const std::string& text) {
   constexpr std::size_t kMost = 20000;
   const std::size_t at = std::min(text.find('x'), text.size());
-  const auto width = ssh::read_number<std::size_t>(std::string_view(text).substr(0, at));
+  const auto width = host::parse_number<std::size_t>(std::string_view(text).substr(0, at));
   const auto height =
-      ssh::read_number<std::size_t>(std::string_view(text).substr(std::min(at + 1, text.size())));
+      host::parse_number<std::size_t>(std::string_view(text).substr(std::min(at + 1, text.size())));
   if (!width || !height || *width > kMost || *height > kMost) return std::nullopt;
   return Size{*width, *height};
 }

@@ -19,10 +19,11 @@
 #include "cli/visit/exec.h"
 #include "cli/watch/status_answer.h"
 #include "ssh/fanout/port_forward.h"
-#include "ssh/machine/owned_fd.h"
+#include "ssh/host/network.h"
+#include "ssh/machine/files.h"
 #include "ssh/machine/run_to_end.h"
-#include "ssh/number.h"
 #include "ssh/remote.h"
+#include "ssh/wire/words.h"
 
 namespace dtool::cli {
 namespace {
@@ -34,7 +35,7 @@ struct Wish {
 };
 
 std::uint16_t port_in(const std::string& text, const std::string& whole) {
-  if (const auto port = ssh::read_port(text)) return *port;
+  if (const auto port = host::parse_port(text)) return *port;
   throw UsageError(fmt::format("{} is not a port", whole),
                    "a port is a number from 1 to 65535; HERE:THERE names two");
 }
@@ -58,13 +59,6 @@ ssh::OwnedFd listen_at(std::uint16_t port) {
   const bool listens = ::bind(listener.get(), place, sizeof address) == 0 &&
                        ::listen(listener.get(), SOMAXCONN) == 0;
   return listens ? std::move(listener) : ssh::OwnedFd();
-}
-
-std::uint16_t port_of(const ssh::OwnedFd& listener) {
-  sockaddr_in address{};
-  socklen_t size = sizeof address;
-  ::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size);
-  return ntohs(address.sin_port);
 }
 
 ssh::OwnedFd open_here(const Wish& wish) {
@@ -170,7 +164,7 @@ Target ForwardAction::find_target(Invocation& invocation) const {
 void ForwardAction::on_reached() {
   nlohmann::json all = nlohmann::json::array();
   for (std::size_t i = 0; i < ports_.size(); ++i) {
-    const std::uint16_t here = port_of(listeners_[i]);
+    const std::uint16_t here = host::port_of(listeners_[i]);
     all.push_back({{"host", ssh::to_string(target_.host)},
                    {"port", ports_[i].port},
                    {"local_port", here},
@@ -181,7 +175,7 @@ void ForwardAction::on_reached() {
   }
   if (console_->json()) console_->document({{"forwarded", all}});
   console_->note("Ctrl-C ends it");
-  if (open_) open_in_browser(*console_, address_of(port_of(listeners_.front())));
+  if (open_) open_in_browser(*console_, address_of(host::port_of(listeners_.front())));
 }
 
 void ForwardAction::on_failure(const std::string& error, const std::string& hint) {

@@ -17,7 +17,7 @@
 #include "cli/logs/attach.h"
 #include "cli/options.h"
 #include "cli/visit/exec.h"
-#include "ssh/number.h"
+#include "ssh/wire/words.h"
 
 namespace dtool::cli {
 namespace {
@@ -117,7 +117,7 @@ void TensorboardAction::on_output(std::size_t, ssh::Stream, std::string_view byt
   const std::size_t begin = said_.find(kAddress, at) + kAddress.size();
   const std::size_t end = said_.find_first_not_of("0123456789", begin);
   if (end == said_.npos) return;
-  if (const std::string port = said_.substr(begin, end - begin); ssh::read_port(port))
+  if (const std::string port = said_.substr(begin, end - begin); host::parse_port(port))
     on_port(port);
 }
 

@@ -13,9 +13,9 @@
 
 #include "cli/console.h"
 #include "cli/host_output.h"
-#include "ssh/number.h"
 #include "ssh/remote.h"
 #include "ssh/wire/run.h"
+#include "ssh/wire/words.h"
 
 namespace dtool::cli {
 
@@ -30,7 +30,7 @@ GpuUse read_gpu(std::string_view line) {
     const std::size_t comma = std::min(line.find(','), line.size());
     std::string_view field = line.substr(0, comma);
     field.remove_prefix(std::min(field.find_first_not_of(' '), field.size()));
-    number = ssh::read_number<int>(field);
+    number = host::parse_number<int>(field);
     line.remove_prefix(std::min(comma + 1, line.size()));
   }
   return {numbers[0].value_or(0), numbers[1], numbers[2], numbers[3]};

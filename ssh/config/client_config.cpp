@@ -18,7 +18,7 @@
 #include "ssh/config/config_block.h"
 #include "ssh/config/config_keyword.h"
 #include "ssh/machine/files.h"
-#include "ssh/number.h"
+#include "ssh/wire/words.h"
 
 namespace dtool::ssh {
 namespace {
@@ -366,7 +366,7 @@ Endpoint ClientConfig::resolve_as(const Host& host, Role role, int depth) const 
   endpoint.key_name = answers.get("hostkeyalias").value_or(endpoint.address);
   endpoint.user = answers.user();
   const std::string port = answers.get("port").value_or("22");
-  endpoint.port = host.port != 0 ? host.port : read_port(port).value();
+  endpoint.port = host.port != 0 ? host.port : host::parse_port(port).value();
   endpoint.key_port = answers.get("hostkeyalias") ? 22 : endpoint.port;
   endpoint.address_family = read_family(answers);
   endpoint.encryption = read_encryption(answers);

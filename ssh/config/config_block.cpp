@@ -18,7 +18,7 @@
 #include "ssh/config/config_keyword.h"
 #include "ssh/host.h"
 #include "ssh/machine/files.h"
-#include "ssh/number.h"
+#include "ssh/wire/words.h"
 
 namespace dtool::ssh {
 
@@ -133,7 +133,7 @@ void require_jump(std::string_view jump) {
 
 void require_value(const std::string& keyword, const std::string& value) {
   if (keyword == "port") {
-    if (!read_port(value)) {
+    if (!host::parse_port(value)) {
       throw std::invalid_argument(fmt::format("Port '{}' is not a number from 1 to 65535", value));
     }
   } else if (keyword == "connecttimeout") {

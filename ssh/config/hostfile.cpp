@@ -13,7 +13,7 @@
 #include <unordered_map>
 
 #include "ssh/machine/files.h"
-#include "ssh/number.h"
+#include "ssh/wire/words.h"
 
 namespace dtool::ssh {
 namespace {
@@ -30,7 +30,7 @@ std::vector<std::string> words_of(std::string_view line) {
 }
 
 int read_count(const std::string& key, const std::string& digits) {
-  const auto count = read_number<int>(digits);
+  const auto count = host::parse_number<int>(digits);
   if (!count || *count < 1)
     throw std::invalid_argument(fmt::format("{} '{}' is not a positive number", key, digits));
   return *count;

@@ -15,7 +15,7 @@
 #include <thread>
 
 #include "ssh/machine/encodings.h"
-#include "ssh/machine/owned_fd.h"
+#include "ssh/machine/files.h"
 #include "ssh/machine/reactor.h"
 #include "ssh/remote.h"
 #include "ssh/session/connection.h"

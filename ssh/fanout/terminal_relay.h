@@ -6,7 +6,7 @@
 #include <string>
 
 #include "ssh/fanout/terminal_link.h"
-#include "ssh/machine/owned_fd.h"
+#include "ssh/machine/files.h"
 #include "ssh/machine/reactor.h"
 
 namespace dtool::ssh {

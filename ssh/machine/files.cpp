@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <pwd.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -21,19 +22,18 @@ std::string read_file(const std::filesystem::path& file) {
   const auto fail = [&file](int error) {
     throw std::system_error(error, std::generic_category(), file.string() + ": cannot be read");
   };
-  const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) fail(errno);
+  const OwnedFd opened(open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!opened) fail(errno);
   std::string text;
   std::array<char, 65536> buffer;
   while (true) {
-    const ssize_t count = read(descriptor, buffer.data(), buffer.size());
+    const ssize_t count = read(opened.get(), buffer.data(), buffer.size());
     if (count > 0) {
       text.append(buffer.data(), static_cast<std::size_t>(count));
-    } else if (count == 0 || errno != EINTR) {
-      const int error = count == 0 ? 0 : errno;
-      close(descriptor);
-      if (error != 0) fail(error);
+    } else if (count == 0) {
       return text;
+    } else if (errno != EINTR) {
+      fail(errno);
     }
   }
 }
@@ -106,6 +106,36 @@ std::size_t make_room_for_files(std::size_t hosts, std::size_t width) {
 bool has_room_for_files(std::size_t hosts, std::size_t width) {
   rlimit limit{};
   return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur >= most_wanted(hosts, width);
+}
+
+void make_non_blocking(int fd) {
+  ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
+}
+
+OwnedFd memory_file(std::string_view bytes) {
+  OwnedFd file(::memfd_create("dtool", MFD_CLOEXEC));
+  if (!file) return {};
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(file.get(), bytes.data(), bytes.size());
+    if (count <= 0 && errno == EINTR) continue;
+    if (count <= 0) return {};
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+  ::lseek(file.get(), 0, SEEK_SET);
+  return file;
+}
+
+OwnedFd file_without_name() {
+  const char* chosen = std::getenv("TMPDIR");
+  for (const char* folder : {chosen, "/var/tmp", "/tmp"}) {
+    if (folder == nullptr) continue;
+    std::string name = std::string(folder) + "/dtool.XXXXXX";
+    OwnedFd file(::mkostemp(name.data(), O_CLOEXEC));
+    if (!file) continue;
+    ::unlink(name.c_str());
+    return file;
+  }
+  return {};
 }
 
 }  // namespace dtool::ssh

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Files of this machine: read whole or in pieces, told apart by stamps, found below the home
-// folder, and how many may be open at once.
+// folder, without a name, and how many may be open at once.
 #pragma once
 
 #include <fmt/format.h>
@@ -14,7 +14,11 @@
 #include <string_view>
 #include <vector>
 
+#include "ssh/host/files.h"
+
 namespace dtool::ssh {
+
+using OwnedFd = host::Descriptor;
 
 /// The bytes of `file`, which may be a pipe. Throws std::system_error with errno's code, naming the
 /// file.
@@ -55,6 +59,17 @@ struct stat status_of(const std::filesystem::path& file);
 /// A text that changes with the file and with its replacement: device, inode, size, and the time of
 /// the last change of any kind (ctime), which cannot be set back.
 std::string stamp_of(const struct stat& status);
+
+/// Makes `fd` non-blocking, for all processes that share it.
+void make_non_blocking(int fd);
+
+/// An unnamed file in memory that holds `bytes`, positioned at its beginning. Close-on-exec. None
+/// if there is no room for it; errno says why.
+OwnedFd memory_file(std::string_view bytes);
+
+/// An empty unnamed file on disk, in $TMPDIR, else /var/tmp: /tmp often is in memory.
+/// Close-on-exec. None if it cannot be made; errno says why.
+OwnedFd file_without_name();
 
 // The limit of open files, which bounds how many hosts can be served at once.
 

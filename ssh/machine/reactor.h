@@ -20,7 +20,7 @@
 #include <exception>
 #include <unordered_set>
 
-#include "ssh/machine/owned_fd.h"
+#include "ssh/machine/files.h"
 
 namespace dtool::ssh {
 

@@ -12,7 +12,7 @@
 
 #include "ssh/host.h"
 #include "ssh/kept/kept_folder.h"
-#include "ssh/machine/owned_fd.h"
+#include "ssh/machine/files.h"
 #include "ssh/program/program.h"
 
 namespace dtool::ssh {

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "ssh/machine/owned_fd.h"
+#include "ssh/machine/files.h"
 #include "ssh/machine/reactor.h"
 #include "ssh/session/connection.h"
 

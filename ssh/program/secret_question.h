@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "ssh/machine/owned_fd.h"
+#include "ssh/machine/files.h"
 
 namespace dtool::ssh {
 

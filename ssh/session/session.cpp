@@ -16,7 +16,7 @@
 
 #include "ssh/host_error.h"
 #include "ssh/machine/files.h"
-#include "ssh/number.h"
+#include "ssh/wire/words.h"
 
 namespace dtool::ssh {
 namespace {
@@ -43,7 +43,7 @@ bool takes(ssh_session session, const std::string& keyword, const std::string& v
     return ssh_options_set(session, option, value.c_str()) == SSH_OK;
   };
   if (keyword == "requiredrsasize") {
-    const auto size = read_number<int>(value);
+    const auto size = host::parse_number<int>(value);
     return size && ssh_options_set(session, SSH_OPTIONS_RSA_MIN_SIZE, &*size) == SSH_OK;
   }
   if (value.find_first_of("+-^*?!") == 0 || value.find_first_of("*?!") != value.npos) return false;

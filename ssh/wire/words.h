@@ -23,13 +23,20 @@ std::string_view cut_word(std::string_view& line);
 /// The text without its last line ends. Other line ends become blanks.
 std::string as_line(std::string text);
 
-/// The number in the word; nothing if any of the word is not part of it.
+/// The number that is all of the word; nothing if the word has another form or the number does not
+/// fit. Blanks and a leading '+' are refused.
 template <typename Number>
 std::optional<Number> parse_number(std::string_view word) {
   Number number{};
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-  if (error != std::errc() || end != word.data() + word.size() || word.empty()) return std::nullopt;
-  return number;
+  const bool is_all = error == std::errc() && end == word.data() + word.size();
+  return is_all ? std::optional(number) : std::nullopt;
+}
+
+/// The same for a TCP port, 1 to 65535.
+inline std::optional<std::uint16_t> parse_port(std::string_view text) {
+  const auto port = parse_number<std::uint16_t>(text);
+  return port && *port != 0 ? port : std::nullopt;
 }
 
 /// The number in the word at that place. Throws std::runtime_error if there is none, or it is not

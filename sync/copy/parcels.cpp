@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "ssh/machine/encodings.h"
-#include "ssh/machine/owned_fd.h"
+#include "ssh/machine/files.h"
 #include "ssh/wire/copy.h"
 #include "ssh/wire/protocol.h"
 

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "ssh/keys/identity.h"
-#include "ssh/machine/owned_fd.h"
+#include "ssh/machine/files.h"
 
 namespace dtool::tests {
 

@@ -74,5 +74,28 @@ TEST(ReadPairs, SkipsLinesThatAreNone) {
   EXPECT_TRUE(read_pairs("").empty());
 }
 
+TEST(ParseNumber, TakesAllOfTheText) {
+  EXPECT_EQ(parse_number<int>("0"), 0);
+  EXPECT_EQ(parse_number<int>("-12"), -12);
+  EXPECT_EQ(parse_number<double>("2.5"), 2.5);
+  for (const char* text : {"", " 1", "1 ", "1x", "+1", "0x1", "1.5", "1\n", "-"})
+    EXPECT_EQ(parse_number<int>(text), std::nullopt) << text;
+}
+
+TEST(ParseNumber, RefusesWhatDoesNotFit) {
+  EXPECT_EQ(parse_number<std::uint64_t>("18446744073709551615"), UINT64_MAX);
+  EXPECT_EQ(parse_number<std::uint64_t>("18446744073709551616"), std::nullopt);
+  EXPECT_EQ(parse_number<std::uint64_t>("-1"), std::nullopt);
+  EXPECT_EQ(parse_number<int>("2147483648"), std::nullopt);
+}
+
+TEST(ParsePort, IsFrom1To65535) {
+  EXPECT_EQ(parse_port("1"), 1);
+  EXPECT_EQ(parse_port("65535"), 65535);
+  EXPECT_EQ(parse_port("0"), std::nullopt);
+  EXPECT_EQ(parse_port("65536"), std::nullopt);
+  EXPECT_EQ(parse_port("ssh"), std::nullopt);
+}
+
 }  // namespace
 }  // namespace dtool::host
