@@ -8,7 +8,7 @@
 
 #include "cli/action.h"
 #include "cli/console.h"
-#include "cli/engines/all.h"
+#include "cli/engines/scheduler.h"
 #include "cli/host_output.h"
 #include "cli/plan/flags.h"
 #include "ssh/host.h"

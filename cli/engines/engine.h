@@ -106,7 +106,7 @@ bool complete_from_hosts(Console& console, const RunFlags& flags, const Targets&
 void take_trainer(const Checked& checked, MachinePlan& machine);
 
 // Parts shared by the engines whose runs a session on each machine watches
-// (ssh/host/session/supervised_session.h).
+// (ssh/host/session/session.h).
 
 /// Whether machine 0 listens for the others: there are others, and their failures matter.
 bool has_coordinator(const RunPlan& plan);
@@ -118,5 +118,23 @@ void place_coordinator(const std::vector<Checked>& checked, RunPlan& plan);
 /// experiment and, unless failures are left alone, the supervision.
 ssh::ScreenJob make_supervised_job(const RunPlan& plan, const MachinePlan& machine,
                                    const std::vector<std::string_view>& parts);
+
+// The functions that make the engines. A new engine adds a line here and one in engine.cpp.
+
+/// dtool itself, over SSH: a screen session per machine, watched by the run's own supervision.
+std::unique_ptr<Engine> make_ssh_engine();
+
+struct JobRequest;
+
+/// Slurm: a job that sbatch accepts on a login host. Schedulers share `request` because they share
+/// flags.
+std::unique_ptr<Engine> make_slurm_engine(std::shared_ptr<JobRequest> request);
+
+/// Grid Engine: a job that qsub accepts on a submit host.
+std::unique_ptr<Engine> make_gridengine_engine(std::shared_ptr<JobRequest> request);
+
+/// Open MPI's mpirun on machine 0, which reaches the other machines by its own ssh. Sessions as
+/// with ssh watch its processes.
+std::unique_ptr<Engine> make_mpi_engine();
 
 }  // namespace dtool::cli

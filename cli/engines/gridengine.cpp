@@ -9,7 +9,6 @@
 
 #include "cli/action.h"
 #include "cli/assignments.h"
-#include "cli/engines/all.h"
 #include "cli/engines/scheduler.h"
 #include "cli/scripts.h"
 

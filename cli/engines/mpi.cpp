@@ -10,7 +10,6 @@
 
 #include "cli/action.h"
 #include "cli/assignments.h"
-#include "cli/engines/all.h"
 #include "cli/engines/engine.h"
 #include "cli/host_output.h"
 #include "cli/options.h"

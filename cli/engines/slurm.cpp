@@ -12,7 +12,6 @@
 #include <set>
 
 #include "cli/action.h"
-#include "cli/engines/all.h"
 #include "cli/engines/scheduler.h"
 #include "cli/scripts.h"
 #include "ssh/host/session/rank.h"

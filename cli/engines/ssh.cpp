@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // dtool as its own engine: it starts a screen session on each host over SSH, and the run's own
 // supervision watches the sessions.
-#include "cli/engines/all.h"
 #include "cli/engines/engine.h"
 #include "cli/scripts.h"
 #include "ssh/host/session/supervision.h"
@@ -46,7 +45,7 @@ std::unique_ptr<Engine> make_ssh_engine() {
 
 namespace {
 
-/// The settings of the machine's session (ssh/host/session/supervised_session.h).
+/// The settings of the machine's session (ssh/host/session/supervision.h).
 host::Supervision supervision(const RunPlan& plan, const MachinePlan& machine) {
   host::Supervision settings;
   settings.place = machine.id;

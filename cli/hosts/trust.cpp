@@ -11,7 +11,7 @@
 #include "cli/console.h"
 #include "cli/host_options.h"
 #include "cli/host_output.h"
-#include "ssh/fanout/host_key_scan.h"
+#include "ssh/fanout/fleet.h"
 
 namespace dtool::cli {
 namespace {

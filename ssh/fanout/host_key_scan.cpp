@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "ssh/fanout/host_key_scan.h"
+// `dtool trust`.
+#include "ssh/fanout/fleet.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -21,7 +22,7 @@
 
 #include "ssh/host_error.h"
 #include "ssh/keys/libssh.h"
-#include "ssh/machine/owned_fd.h"
+#include "ssh/machine/files.h"
 #include "ssh/machine/reactor.h"
 #include "ssh/program/masters.h"
 #include "ssh/program/program_choice.h"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2154
 # Becomes the program where `dtool-host rank` has started this for one rank (ssh/host/session/rank.h); else the one that starts all
-# processes of one machine and ends as they do (ssh/host/session/ranks.h). Defined before: what the numbers and environment.sh have,
+# processes of one machine and ends as they do (ssh/host/session/rank.h). Defined before: what the numbers and environment.sh have,
 # by the plan listener, port, nice (or empty), rendezvous (env, never or independent), fill (yes or no) and threads (of each process, or empty), and by dtool-host DTOOL_HOST (itself).
 # Numbers by the plan and the numbers: attempt first_rank processes place threads world_size.
 case $rendezvous in

@@ -23,7 +23,6 @@
 #include "ssh/host/session/kept_ranks.h"
 #include "ssh/host/session/last_words.h"
 #include "ssh/host/session/rank.h"
-#include "ssh/host/session/ranks.h"
 #include "ssh/host/session/report_port.h"
 #include "ssh/host/session/scheduled_job.h"
 #include "ssh/host/session/session.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// One process of a run that mpirun or a scheduler starts: `dtool-host rank`. It runs the script
-// `rank` of the run, which readies the environment and becomes the program.
+// The processes of a run on its machines: one that mpirun or a scheduler starts (`dtool-host
+// rank`), and all of one machine (`dtool-host ranks`).
 #pragma once
 
 #include <string>
@@ -9,6 +9,7 @@
 
 namespace dtool::host {
 
+/// Runs the script `rank` of the run, which readies the environment and becomes the program.
 /// Hands TERM, INT and USR1 on to the program, records its end, and returns its exit code. The
 /// first of `words` tells who looks after the process:
 ///
@@ -33,5 +34,16 @@ int run_rank(const std::vector<std::string>& words);
 /// `4,1(x2)` (four processes on the first machine, one on each of the next two) as `4 1 1`; empty
 /// if the text has another form.
 std::vector<int> parse_tasks_per_node(std::string_view text);
+
+/// What a job's script executes when everything is prepared (cli/plan/scripts/launch.sh). Starts a
+/// process for each local rank, passes TERM, INT and USR1 on to them, and waits. `words`:
+/// state folder, attempt, place of this machine, its first rank, the number of processes, what they
+/// are told of each other (env, never, or independent: then a failure ends no other), whether
+/// {rank} and {local_rank} are replaced in the program's words (yes or no), and the program with
+/// its arguments. The first process that fails is recorded in the file first_failure
+/// and in the log. If a session supervises, it then ends the others; else they are ended here:
+/// TERM, and 5 s later KILL. Returns the exit code of the first failure, 128 + signal if a signal
+/// ended it. Throws std::runtime_error.
+int run_ranks(const std::vector<std::string>& words);
 
 }  // namespace dtool::host

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "ssh/host/session/ranks.h"
+// The processes of one machine, without mpirun or a scheduler.
+#include "ssh/host/session/rank.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -18,7 +18,6 @@
 #include "ssh/host/rank_log.h"
 #include "ssh/host/session/job.h"
 #include "ssh/host/session/rank_logs.h"
-#include "ssh/host/session/supervised_session.h"
 #include "ssh/host/session/supervision.h"
 #include "ssh/host/versions.h"
 

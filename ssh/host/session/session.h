@@ -4,14 +4,19 @@
 // supervises the machine's part of a run, and on machine 0 the whole run.
 #pragma once
 
+#include <sys/types.h>
+
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "ssh/host/session/coordinator.h"
 #include "ssh/host/session/machine.h"
+#include "ssh/host/session/supervision.h"
 
 namespace dtool::host {
 
@@ -20,6 +25,15 @@ void tell_script_this_program();
 
 /// The session's exit code: the script's last one.
 int run_session(const std::string& log);
+
+/// How many processes the kernel has ended since boot because it ran out of memory, from
+/// /proc/vmstat; nothing where it does not count them.
+std::optional<std::uint64_t> out_of_memory_kills(std::string_view counters);
+
+/// The main loop of a session that supervises: the script's end, reports and decisions, and the
+/// guard. `viewer`: a child that is spared when the run's processes are ended; -1: none. Returns
+/// the session's exit code. Throws std::runtime_error if the session cannot continue.
+int run_supervised(const Supervision& settings, const std::string& log, pid_t viewer);
 
 /// `dtool-host visit STATE_FOLDER PROGRAM WORDS...`, of `dtool exec` and `dtool ssh`: runs a
 /// program in the place of the job's own. The job's script readies the same environment, but

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "ssh/host/session/supervised_session.h"
+// The session that supervises its machine's part of a run, with sockets and processes.
+#include "ssh/host/session/session.h"
 
 #include <signal.h>
 #include <sys/stat.h>
@@ -25,7 +26,6 @@
 #include "ssh/host/session/rank_logs.h"
 #include "ssh/host/session/report_link.h"
 #include "ssh/host/session/report_port.h"
-#include "ssh/host/session/session.h"
 #include "ssh/wire/words.h"
 
 namespace dtool::host {

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "cli/action.h"
-#include "cli/engines/all.h"
+#include "cli/engines/engine.h"
 #include "tests/unit/syntax.h"
 #include "tests/unit/temporary_folder.h"
 

@@ -10,7 +10,7 @@
 #include <stdexcept>
 
 #include "cli/action.h"
-#include "cli/engines/all.h"
+#include "cli/engines/engine.h"
 #include "ssh/host/session/supervision.h"
 #include "tests/unit/syntax.h"
 #include "tests/unit/temporary_folder.h"

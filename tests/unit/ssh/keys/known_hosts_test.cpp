@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "ssh/fanout/host_key_scan.h"
+#include "ssh/fanout/fleet.h"
 #include "ssh/machine/encodings.h"
 #include "ssh/session/host_key.h"
 #include "tests/unit/temporary_folder.h"

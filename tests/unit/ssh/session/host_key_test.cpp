@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What a server has to show before it is trusted.
 #include "ssh/session/host_key.h"
-#include "ssh/fanout/host_key_scan.h"
+#include "ssh/fanout/fleet.h"
 
 #include <gtest/gtest.h>
 #include <openssl/evp.h>

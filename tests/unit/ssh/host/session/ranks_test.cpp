@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The processes of one machine: what they are told, which signals reach them, and what happens
 // where one of them fails.
-#include "ssh/host/session/ranks.h"
+#include "ssh/host/session/rank.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A session that supervises, and a kill that comes between two attempts.
-#include "ssh/host/session/supervised_session.h"
+#include "ssh/host/session/session.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>
