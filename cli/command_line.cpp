@@ -169,7 +169,7 @@ constexpr std::string_view kHint = "\nhint: ";
 constexpr std::size_t kHelpColumns = 80;
 constexpr std::size_t kDescriptions = 30;  ///< the column in which they begin
 
-std::size_t indent_of_help(std::string_view line) {
+std::size_t indent_of_help(std::string_view line, std::size_t) {
   return line.starts_with("  ") ? kDescriptions : 0;
 }
 

@@ -17,6 +17,7 @@
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "ssh/machine/encodings.h"
 #include "ssh/machine/interrupts.h"
@@ -78,13 +79,20 @@ std::string gated(std::string_view text, Kept kept = Kept::lines) {
   return through_gate(text, [kept](std::string_view part) { return printable(part, kept); });
 }
 
-/// Below the beginning of what the line says.
-std::size_t indent_of_sentence(std::string_view line) {
+/// Below the beginning of what the line says. That of a row is its value, behind two blanks, unless
+/// a word would not fit there.
+std::size_t indent_of_sentence(std::string_view line, std::size_t columns) {
   const std::string text = without_controls(line);
   const std::size_t begin = std::min(text.find_first_not_of(' '), text.size());
   for (const std::string_view mark : {"dtool: ", "hint: "})
     if (std::string_view(text).substr(begin).starts_with(mark)) return begin + mark.size();
-  return begin + 4;
+  constexpr std::size_t kLongestName = 24;
+  const std::size_t value = text.find_first_not_of(' ', text.find("  ", begin));
+  if (value > kLongestName) return begin + 4;
+  std::istringstream words(text.substr(value));
+  for (std::string word; words >> word;)
+    if (value + length(word) > columns) return begin + 4;
+  return value;
 }
 
 /// As dtool's own sentences are shown on `fd`. A file, a pipe, or a terminal that does not tell its
@@ -382,13 +390,12 @@ std::string cut(std::string_view text, std::size_t columns) {
   return std::string(text.substr(0, at)) + "…";
 }
 
-std::string wrapped(std::string_view text, std::size_t columns,
-                    std::size_t (*indent_of)(std::string_view line)) {
+std::string wrapped(std::string_view text, std::size_t columns, IndentOf indent_of) {
   std::string shown;
   for (;;) {
     const std::size_t end = text.find('\n');
     const std::string_view line = text.substr(0, end);
-    shown += wrapped_line(line, columns, indent_of(line));
+    shown += wrapped_line(line, columns, indent_of(line, columns));
     if (end == text.npos) return shown;
     shown += '\n';
     text.remove_prefix(end + 1);

@@ -150,8 +150,8 @@ std::string cut(std::string_view text, std::size_t columns);
 
 /// `text` with lines that take more than `columns` broken at blanks; a longer word stays whole, and
 /// a colour takes no column. What goes on begins in the column that `indent_of` says of the line.
-std::string wrapped(std::string_view text, std::size_t columns,
-                    std::size_t (*indent_of)(std::string_view line));
+using IndentOf = std::size_t (*)(std::string_view line, std::size_t columns);
+std::string wrapped(std::string_view text, std::size_t columns, IndentOf indent_of);
 
 /// `text` without escape sequences and control characters; a tab becomes a blank. Other bytes that
 /// a terminal would obey are shown as in printable().

@@ -130,13 +130,11 @@ std::string name_of_program(const std::vector<std::string>& program) {
   if (name.starts_with('-')) {  // torchrun's options come first
     const auto is_script = [](const std::string& word) { return word.ends_with(".py"); };
     const auto script = std::ranges::find_if(program, is_script);
-    const auto module = std::ranges::find_if(
-        program, [](const auto& each) { return each == "-m" || each == "--module"; });
-    if (script != program.end()) {
-      name = *script;
-    } else if (module != program.end() && module + 1 != program.end()) {
-      return module[1];
-    }
+    const auto before = std::ranges::find_if(program, [](const auto& each) {
+      return each == "-m" || each == "--module" || each == "--no_python" || each == "--no-python";
+    });
+    const bool is_named = before != program.end() && before + 1 != program.end();
+    name = script != program.end() ? *script : is_named ? before[1] : "torchrun";
   }
   name = file_name(name);
   if (name.ends_with(".py")) name.resize(name.size() - 3);

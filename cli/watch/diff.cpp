@@ -37,21 +37,32 @@ std::string state_of(const RunRecord& run) {
   return (run.is_state_known ? "" : "not known: ") + run.state_now;
 }
 
-/// A row for each difference; nothing where there is none.
+/// A row for each difference, or two where a value is long; nothing where there is none.
 void tell(Console& console, std::string_view title, const std::vector<Difference>& rows) {
   if (rows.empty()) return;
-  constexpr std::size_t kWidest = 40;
+  constexpr std::size_t kWidestName = 40;
+  constexpr std::size_t kWidestValue = 28;
+  const auto is_long = [](const Difference& each) {
+    return std::max(each.before.size(), each.now.size()) > kWidestValue;
+  };
   std::size_t name_width = 0;
   std::size_t before_width = 1;
   for (const Difference& each : rows) {
-    name_width = std::min(kWidest, std::max(name_width, each.name.size()));
-    before_width = std::min(kWidest, std::max(before_width, each.before.size()));
+    name_width = std::min(kWidestName, std::max(name_width, each.name.size()));
+    if (!is_long(each)) before_width = std::max(before_width, each.before.size());
   }
   console.say(console.styled(Style::bold, title));
   const auto shown = [](const std::string& value) { return value.empty() ? "-" : value; };
-  for (const Difference& each : rows)
-    console.say(fmt::format("  {:<{}}  {:<{}}  {}", each.name, name_width, shown(each.before),
-                            before_width, shown(each.now)));
+  for (const Difference& each : rows) {
+    const std::string name = fmt::format("  {:<{}}", each.name, name_width);
+    if (is_long(each)) {
+      console.say(fmt::format("{}  from {}", name, shown(each.before)));
+      console.say(fmt::format("{:{}}  to   {}", "", name.size(), shown(each.now)));
+    } else {
+      console.say(
+          fmt::format("{}  {:<{}}  {}", name, shown(each.before), before_width, shown(each.now)));
+    }
+  }
 }
 
 nlohmann::json json_of(const std::vector<Difference>& rows) {

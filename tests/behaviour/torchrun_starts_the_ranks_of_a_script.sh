@@ -91,6 +91,19 @@ expect_exit 1 timeout 60 "$DTOOL" run --json --follow --runs_on "$hosts" --env_a
 [[ $(json "d['cause']") =~ ^rank\ 3\ on\ machine\ 1\ .*ValueError:\ rank\ 3\ has\ had\ enough$ ]] || fail "the cause is $(json "d['cause']")"
 expect_equal 4 "$(grep -c ': chosen, /root/chosen$' "$err")"
 
+# Programs that torchrun starts without a Python have logs of their own as well.
+cat >tool.sh <<'S'
+#!/bin/bash
+[[ $RANK != 3 ]] || { sleep 1; echo "ValueError: the tool of rank 3 has had enough"; exit 4; }
+echo "$0 $*"
+while sleep 0.02; do echo "rank $RANK goes on"; done
+S
+chmod +x tool.sh
+expect_exit 1 timeout 60 "$DTOOL" run --json --follow --runs_on "$hosts" --env_activate_path '~/venv' --nproc_per_node 2 --torchrun -- --no_python ./tool.sh --fast
+[[ $(json "d['cause']") =~ ^rank\ 3\ .*\ 4:\ ValueError:\ the\ tool\ of\ rank\ 3\ has\ had\ enough$ ]] || fail "the cause is $(json "d['cause']")"
+[[ $(json "d['run_id']") == tool.sh_* ]] || fail "the run is $(json "d['run_id']")"
+expect_equal 3 "$(grep -c ': ./tool.sh --fast$' "$err")"
+
 expect_exit 0 dtool run --json --runs_on "$hosts" --env_activate_path '~/venv' --nproc_per_node 2 --torchrun -- train.py wait
 id=$(json "d['run_id']")
 eventually 60 grep -q 'the sum is' "$DTOOL_LAB_FOLDER/host2/root/here/experiment_output/$id/machine1.log"

@@ -7,10 +7,13 @@
 
 # Sets program to torchrun with the machine's place in the run and the words of program.
 wrap_in_torchrun() {
+  keep_rank_logs
+  if [[ ${program[0]} == --no[_-]python && ${program[1]:--} != -* && -x $state/torchrun_rank ]]; then
+    program=(--no_python "$state/torchrun_rank" "${program[@]:1}")
+  fi
   # The static kind of meeting gives each machine the ranks that belong to its id. Starting again is left to dtool.
   set -- --nnodes "$machines" --node_rank "$machine_id" --nproc_per_node "${processes_of[place]}" --rdzv_backend static \
     --rdzv_endpoint "$listener_and_port" --max_restarts 0 "${program[@]}"
-  keep_rank_logs
   # shellcheck disable=SC2016
   program=(bash -c "$(declare -f run_torchrun hear_failure)"' && run_torchrun "$@"' bash "$state" "${first_rank:-$((machine_id * processes_of[place]))}" "$place"
     "${inside[@]}" sh -c 'for python in torchrun python3 python; do command -v "$python" > /dev/null && break; done
@@ -20,9 +23,9 @@ exec "$python" "$@"' "$state/torchrun_rank" "$@")
   inside=()  # torchrun is, and not what listens to it
 }
 
-# Has each rank write into a log of its own, too, as rank_log.h names it: torchrun starts this in place of its Python, and then
-# the rank's own last line is told from the others'. It may run in a container that has little but sh. Where it cannot give
-# the rank a log, it becomes Python all the same.
+# Has each rank write into a log of its own, too, as rank_log.h names it: torchrun starts this in place of its Python, which it
+# tells -u first, or of the program. Then the rank's own last line is told from the others'. It may run in a container that has
+# little but sh. Where it cannot give the rank a log, it becomes the other all the same.
 keep_rank_logs() {
   local folder again='' own=$state/torchrun_rank
   folder=$(readlink -- "$state/log") && folder=${folder%.log}.ranks && mkdir -p -- "$folder" || return 0
@@ -33,7 +36,7 @@ keep_rank_logs() {
     'if [ -n "$python" ]; then export PYTHON_EXEC="$python"; else unset PYTHON_EXEC; python=$(tr "\0" "\n" < "/proc/$PPID/cmdline" | head -n 1); fi' \
     'unset DTOOL_PYTHON_EXEC' 'if [ -w "$folder" ] && command -v tee > /dev/null && mkfifo "$pipe"; then' \
     "  (trap '' HUP INT TERM USR1 USR2; exec tee -a -- \"\$folder/r\$RANK$again.log\" < \"\$pipe\") &" \
-    '  exec > "$pipe" 2>&1' '  rm -f "$pipe"' 'fi' 'exec "${python:-python3}" "$@"' > "$own" && chmod +x "$own"
+    '  exec > "$pipe" 2>&1' '  rm -f "$pipe"' 'fi' '[ "$1" != -u ] || set -- "${python:-python3}" "$@"' 'exec "$@"' > "$own" && chmod +x "$own"
   true  # where it is not whole, or may not be executed, torchrun starts its Python
 }
 

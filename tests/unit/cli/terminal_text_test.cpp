@@ -31,7 +31,7 @@ TEST(Cut, TextIsCutBetweenCharacters) {
 
 TEST(Wrapped, LongLinesBreakAtBlanksAndGoOnIndented) {
   const auto shown = [](std::string_view text) {
-    return wrapped(text, 10, [](std::string_view line) -> std::size_t {
+    return wrapped(text, 10, [](std::string_view line, std::size_t) -> std::size_t {
       return line.starts_with("hint: ") ? 6 : 2;
     });
   };

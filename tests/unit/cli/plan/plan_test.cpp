@@ -365,6 +365,8 @@ TEST(NameOfProgram, IsThatOfThePythonScript) {
   EXPECT_EQ(name_of_program({"train.py", "x"}), "train");
   EXPECT_EQ(name_of_program({"--log_dir", "logs", "code/train.py", "x.py"}), "train");
   EXPECT_EQ(name_of_program({"--tee", "3", "-m", "my.trainer"}), "my.trainer");
+  EXPECT_EQ(name_of_program({"--no_python", "bin/tool", "--fast"}), "tool");
+  EXPECT_EQ(name_of_program({"--tee", "3", "tool"}), "torchrun");
   EXPECT_EQ(name_of_program({"/usr/bin/python3.11", "-m", "my.trainer", "a"}), "my.trainer");
   EXPECT_EQ(name_of_program({"python3", "-c", "print(1)"}), "python3");
   EXPECT_EQ(name_of_program({"python3", "-m"}), "python3");
