@@ -164,7 +164,6 @@ void add_output_options(Options& command, OutputOptions& options) {
   command
       .add_option("--outdir", options.outdir,
                   "write the output into DIR, as HOST.out and HOST.err, instead of showing it")
-      .check(must_not_be_empty)
       .type_name("DIR")
       .excludes(fold)
       .excludes(diff);

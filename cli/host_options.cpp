@@ -201,7 +201,6 @@ void add_connect_options(Options& command, HostOptions& options) {
   command
       .add_option("--ssh_cmd", options.ssh_cmd,
                   "an ssh command line: -i -p -l -F -J -o and user@{addr}")
-      .check(must_not_be_empty)
       .group(kGroup);
   command
       .add_option("--ssh_program", options.ssh_program,
@@ -220,7 +219,6 @@ void add_connect_options(Options& command, HostOptions& options) {
       .add_option(
           "--trace", options.trace,
           "write the messages to and from each host into DIR, with times and without secrets")
-      .check(must_not_be_empty)
       .type_name("DIR")
       .group(kGroup);
 }
@@ -228,7 +226,7 @@ void add_connect_options(Options& command, HostOptions& options) {
 /// As after mpirun's -x.
 static std::string must_be_no_variable(const std::string& text) {
   return text.find('=') == text.npos
-             ? must_not_be_empty(text)
+             ? ""
              : fmt::format("'{}' is a variable, which --export gives to the processes", text);
 }
 
@@ -236,11 +234,9 @@ void add_host_options(Options& command, HostOptions& options) {
   command
       .add_option("-w,-H,--runs_on,--hosts", options.runs_on,
                   "a,b  [user@]host[:port]  gpu[01-08]  @group  local")
-      .check(must_not_be_empty)
       .type_name("HOSTS")
       .group(kGroup);
   command.add_option("--hostfile", options.hostfile, "a file of hosts, as of Open MPI; - is stdin")
-      .check(must_not_be_empty)
       .type_name("FILE")
       .group(kGroup);
   command.add_option("-x,--exclude_hosts", options.exclude_hosts, "hosts to leave out of those")

@@ -40,6 +40,10 @@ Option whole_number(CLI::App& command, const std::string& names, Value& value,
   return Option(command.add_option(names, value, about)->transform(must_be_within(numbers)));
 }
 
+std::string must_not_be_empty(const std::string& text) {
+  return text.empty() ? "the value is empty\nhint: is a shell variable empty?" : "";
+}
+
 }  // namespace
 
 Option Option::check(const Check& check) const {
@@ -126,12 +130,12 @@ Option Options::add_flag(const std::string& names, std::string& value, const std
 }
 
 Option Options::add_option(const std::string& names, std::string& value, const std::string& about) {
-  return Option(command_.add_option(names, value, about));
+  return Option(command_.add_option(names, value, about)).check(must_not_be_empty);
 }
 
 Option Options::add_option(const std::string& names, std::vector<std::string>& value,
                            const std::string& about) {
-  return Option(command_.add_option(names, value, about));
+  return Option(command_.add_option(names, value, about)).check(must_not_be_empty);
 }
 
 Option Options::add_option(const std::string& names, double& value, const std::string& about) {
@@ -185,6 +189,8 @@ GivenFlags Options::given() const {
 void Options::give(const std::string& name, const std::vector<std::string>& values) {
   CLI::Option* const option = command_.get_option_no_throw(name);
   if (option == nullptr) throw std::invalid_argument(fmt::format("there is no flag {}", name));
+  // Earlier versions took an empty text for a flag that was left out.
+  if (values == std::vector<std::string>{""}) return;
   try {
     option->clear();
     option->add_result(values);
@@ -231,10 +237,6 @@ Check must_be_from(double least, double most) {
     if (number && *number >= least && *number <= most) return std::string();
     return fmt::format("'{}' is not a number from {} to {}", text, least, most);
   };
-}
-
-std::string must_not_be_empty(const std::string& text) {
-  return text.empty() ? "the value is empty" : "";
 }
 
 std::string note_on_home(const std::string& flag, const std::string& path) {

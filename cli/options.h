@@ -77,6 +77,7 @@ class Options {
   /// The value becomes `true`.
   Option add_flag(const std::string& names, std::string& value, const std::string& about);
 
+  /// A text may not be empty: an unset shell variable would look like a flag that was left out.
   Option add_option(const std::string& names, std::string& value, const std::string& about);
   Option add_option(const std::string& names, std::vector<std::string>& value,
                     const std::string& about);
@@ -123,8 +124,6 @@ std::chrono::milliseconds from_seconds(double seconds);
 std::string must_be_count(const std::string& text);
 /// A number in that range, with or without decimals.
 Check must_be_from(double least, double most);
-/// An unset shell variable gives an empty word, which would look like a flag that was left out.
-std::string must_not_be_empty(const std::string& text);
 /// What is worth a note on a path of hosts: the shell here has made `~` this machine's home folder.
 /// `flag` stands before the path. Empty: nothing.
 std::string note_on_home(const std::string& flag, const std::string& path);

@@ -242,12 +242,10 @@ void CopyAction::add_options(Options& command) {
   command
       .add_option("--from", from_,
                   "copy from these hosts to this machine, into a folder for each host")
-      .check(must_not_be_empty)
       .type_name("HOSTS")
       .excludes(command.find("--runs_on").value())
       .excludes(command.find("--hostfile").value());
   command.add_option("--exclude", excludes_, "files not to copy; repeatable")
-      .check(must_not_be_empty)
       .type_name("PATTERN")
       .one_value_each();
   command.add_flag(
@@ -284,8 +282,6 @@ int CopyAction::run(Invocation& invocation) {
   if (words_.size() < 2)
     throw UsageError(fmt::format("where to copy {} is not said", words_.front()),
                      "the last word is a folder: dtool copy data --runs_on h1,h2 '~/x'");
-  for (const std::string& word : words_)
-    if (word.empty()) throw UsageError("a path is empty", "is a shell variable unset?");
   const bool is_back = !from_.empty();
   if (is_back) hosts_.runs_on = from_;
   const auto targets = choose_targets(hosts_, invocation.settings.all());

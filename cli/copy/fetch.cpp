@@ -130,14 +130,11 @@ class FetchAction : public Action {
 
 void FetchAction::add_options(Options& command) {
   command.add_option("RUN", run_, "a run's id or a part of it; last, last-1 (the newest run)");
-  command.add_option("DEST", destination_, "a folder on this machine (the run's id)")
-      .check(must_not_be_empty);
+  command.add_option("DEST", destination_, "a folder on this machine (the run's id)");
   command.add_option("--only", only_, "files to fetch, such as '*.jsonl'; repeatable")
-      .check(must_not_be_empty)
       .type_name("PATTERN")
       .one_value_each();
   command.add_option("--machine", machines_, "only the machine with this id or host; repeatable")
-      .check(must_not_be_empty)
       .type_name("I")
       .one_value_each();
   command

@@ -218,7 +218,6 @@ class CommandAction : public Action {
 void HostsPlace::add_options(Options& command, std::string& line) {
   add_host_options(command, hosts_);
   command.add_option("--command", line, "a command line for each host's login shell")
-      .check(must_not_be_empty)
       .show_default();
   command.add_flag("--yes", yes_, "do not ask before using a recorded run's hosts");
 }

@@ -26,10 +26,9 @@ class HostsAction : public Action {
 };
 
 void HostsAction::add_options(Options& command) {
-  command
-      .add_option("HOSTS", patterns_,
-                  "hosts: a,b  gpu[1-8]!gpu3  n[0-14/2]  @group  @*  (runs_on of your settings)")
-      .check(must_not_be_empty);
+  command.add_option(
+      "HOSTS", patterns_,
+      "hosts: a,b  gpu[1-8]!gpu3  n[0-14/2]  @group  @*  (runs_on of your settings)");
   const Option fold =
       command.add_flag("-b,--fold", fold_, "print patterns, as gpu[1-8], on a line");
   command.add_flag("-c,--count", count_, "print how many they are").excludes(fold);

@@ -130,7 +130,6 @@ void AttachAction::add_options(Options& command) {
   command.add_option("RUN", run_, "a run's id or a part of it; last, last-1 (the newest run)");
   command
       .add_option("--machine", machine_, "the machine's id or host; optional if there is only one")
-      .check(must_not_be_empty)
       .type_name("I");
   add_connect_options(command, hosts_);
 }

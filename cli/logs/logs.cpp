@@ -68,7 +68,6 @@ class LogsAction : public Action {
 };
 
 std::string must_be_pattern(const std::string& text) {
-  if (text.empty()) return "the pattern is empty";
   try {
     host::Pattern pattern(text);
     return "";
@@ -84,7 +83,6 @@ void LogsAction::add_options(Options& command) {
   const Option machine =
       command
           .add_option("--machine", machines_, "only the machine with this id or host; repeatable")
-          .check(must_not_be_empty)
           .type_name("I")
           .take_all();
   const Option rank =

@@ -47,26 +47,21 @@ void add_shared_flags(Options& command, RunFlags& flags, const std::vector<std::
   command
       .add_option("--environment", flags.environment_file,
                   "install its packages there: requirements.txt, …")
-      .type_name("FILE")
-      .check(must_not_be_empty);
+      .type_name("FILE");
   command
       .add_option("--extra", flags.extras,
                   "with a uv.lock: an extra of its project to install, too; repeatable")
       .type_name("NAME")
-      .check(must_not_be_empty)
       .one_value_each();
   command
       .add_option("--group", flags.groups,
                   "with a uv.lock: a dependency group to install, too; repeatable")
       .type_name("NAME")
-      .check(must_not_be_empty)
       .one_value_each();
   command.add_flag("--system_site_packages", flags.system_site_packages,
                    "with --environment: the hosts' own Python packages are seen beside it");
   add_environment_flags(command, flags.environment);
-  command.add_option("--code_path,--allenact_path", flags.code_path, code_path)
-      .check(must_not_be_empty)
-      .type_name("PATH");
+  command.add_option("--code_path,--allenact_path", flags.code_path, code_path).type_name("PATH");
   command
       .add_option("--output_dir", flags.run.output_dir,
                   "a folder for outputs on the hosts (experiment_output, in the code folder)")
@@ -105,7 +100,6 @@ void add_shared_flags(Options& command, RunFlags& flags, const std::vector<std::
       .add_option("--env_file", flags.env_files,
                   "a file of lines VAR=VALUE, for secret values; repeatable")
       .type_name("FILE")
-      .check(must_not_be_empty)
       .one_value_each();
   const auto relay = command.add_flag(
       "--relay", flags.relay,
@@ -119,7 +113,6 @@ void add_shared_flags(Options& command, RunFlags& flags, const std::vector<std::
                   "files or a folder to copy to all hosts before the start, to the same path or "
                   "to DST; repeatable")
       .type_name("SRC[:DST]")
-      .check(must_not_be_empty)
       .one_value_each();
   command.add_flag("--no_trainer_bundle", flags.no_trainer_bundle,
                    "do not send this machine's trainer to hosts that have none");
@@ -140,8 +133,7 @@ void add_run_flags(Options& command, RunFlags& flags, const std::vector<std::str
   add_host_options(command, flags.hosts);
   const auto resume =
       command.add_option("--resume", flags.resume, "go on from that run's newest checkpoint")
-          .type_name("RUN")
-          .check(must_not_be_empty);
+          .type_name("RUN");
   command
       .add_flag("--resync", flags.resync,
                 "with --resume, send the current folder as it is now, and not the run's code")
@@ -161,7 +153,6 @@ void add_run_flags(Options& command, RunFlags& flags, const std::vector<std::str
           "--include", flags.includes,
           "a file or folder to send although git ignores it or dtool fetched it; repeatable")
       .type_name("PATH")
-      .check(must_not_be_empty)
       .one_value_each();
   const auto no_sync =
       command.add_flag("--no_sync", flags.no_sync, "do not send the current folder")
@@ -180,9 +171,7 @@ void add_run_flags(Options& command, RunFlags& flags, const std::vector<std::str
 }
 
 void add_rerun_flags(Options& command, RunFlags& flags, const std::vector<std::string>& engines) {
-  command.add_option("RUN", flags.rerun, "a run's id or a part of it; last, last-1")
-      .required()
-      .check(must_not_be_empty);
+  command.add_option("RUN", flags.rerun, "a run's id or a part of it; last, last-1").required();
   command.footer(
       "The run that is started has the same code, settings, seed and hosts, and outputs of its "
       "own. What is given here is used instead. The folder that the code came from is not needed.");

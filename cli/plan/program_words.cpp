@@ -144,6 +144,15 @@ void check_program_words(const RunPlan& plan) {
                                first, ssh::quote(first)));
 }
 
+std::string meant_program(const std::string& name) {
+  static const std::vector<std::string> known = {"python3", "torchrun", "accelerate", "deepspeed"};
+  const auto meant = killfiles::nearest(name, known);
+  // The hosts may have `python` and `python3.12`.
+  const bool is_wrong = meant && !meant->starts_with(name) && !name.starts_with(*meant) &&
+                        host::find_program(name).empty();
+  return is_wrong ? fmt::format("did you mean {}?", *meant) : "";
+}
+
 void refuse_windows_lines(const std::string& name, const std::string& script) {
   if (!script.substr(0, script.find('\n')).ends_with('\r')) return;
   throw UsageError(fmt::format("{}: its lines end as on Windows", name),
@@ -206,6 +215,9 @@ std::vector<std::string> notes_on_words(const RunPlan& plan, const RunFlags& fla
     notes.push_back(fmt::format("--extra_tag {} cannot stand in a run's id as it is: the id is {}",
                                 ssh::quote(flags.extra_tag), plan.run_id));
   if (plan.program.empty()) return notes;
+  const std::string meant = meant_program(plan.program.front());
+  if (!meant.empty())
+    notes.push_back(fmt::format("{} is no program here; {}", plan.program.front(), meant));
   note_own_flags(plan, notes);
   note_shell_words(plan.program, notes);
   const auto placeholder = find_placeholder(plan.program);

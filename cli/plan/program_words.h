@@ -15,6 +15,9 @@ namespace dtool::cli {
 /// which only a shell runs, or a flag of dtool; and if dtool's --dry_run is among them.
 void check_program_words(const RunPlan& plan);
 
+/// `did you mean python3?` for a mistyped name of an interpreter or launcher, else empty.
+std::string meant_program(const std::string& name);
+
 /// Throws UsageError for a script whose lines end as on Windows.
 void refuse_windows_lines(const std::string& name, const std::string& script);
 

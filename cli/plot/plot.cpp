@@ -86,14 +86,12 @@ class PlotAction : public Action {
 void PlotAction::add_options(Options& command) {
   command.add_option("RUN", runs_, "run ids or parts of them; last, last-1 (the newest run)");
   command.add_option("--file", files_, "a metrics.jsonl or comm.jsonl on this machine; repeatable")
-      .check(must_not_be_empty)
       .type_name("FILE")
       .one_value_each();
   command
       .add_option("--metrics", metrics_,
                   "metrics, joined by commas (loss,learning_rate,samples_per_s,test_accuracy)")
       .delimiter(',')
-      .check(must_not_be_empty)
       .type_name("NAMES")
       .one_value_each();
   command

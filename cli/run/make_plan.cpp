@@ -111,6 +111,10 @@ void make_plan(PendingRun& run, const Invocation& invocation, const Targets& tar
   take_program_flags(run.flags.program, run.plan);
   require_path_of_hosts(run.plan.output_dir);
   require_path_of_hosts(run.flags.code_path);
+  if (std::filesystem::path(run.flags.code_path).lexically_normal() == "/")
+    throw UsageError(fmt::format("--code_path {}: code does not go among a host's own folders",
+                                 run.flags.code_path),
+                     "name a folder below it");
   run.plan.variables.assign(invocation.settings.all().environment.begin(),
                             invocation.settings.all().environment.end());
   for (const std::string& file : run.flags.env_files) {
@@ -158,9 +162,11 @@ void require_program(const PendingRun& run, const Targets& targets) {
   std::error_code unseen;
   const bool is_file = std::filesystem::is_regular_file(program, unseen);
   if (is_path && is_file) require_executable(program);
+  const std::string meant = meant_program(program);
   throw UsageError(program + ": no such program on this machine",
-                   is_file
-                       ? "it is in the current folder: ./" + program
+                   is_file ? "it is in the current folder: ./" + program
+                   : !meant.empty()
+                       ? meant
                        : "it is looked for " + (is_path ? "from the current folder" : "in PATH"s));
 }
 

@@ -51,13 +51,10 @@ class RunPlace : public CommandPlace {
 };
 
 void RunPlace::add_options(Options& command, std::string&) {
-  command.add_option("RUN", id_, "a run's id or a part of it; last, last-1")
-      .required()
-      .check(must_not_be_empty);
+  command.add_option("RUN", id_, "a run's id or a part of it; last, last-1").required();
   command
       .add_option("-m,--machine", machines_,
                   "only on the machine with this id or host; repeatable (all)")
-      .check(must_not_be_empty)
       .type_name("I")
       .take_all();
   add_connect_options(command, hosts_);

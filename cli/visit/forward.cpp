@@ -120,7 +120,6 @@ void ForwardAction::add_options(Options& command) {
       .required();
   command
       .add_option("-m,--machine", machine_, "the run's machine, by its id or host (its first one)")
-      .check(must_not_be_empty)
       .type_name("I");
   command.add_flag("--open", open_, "show the first port in the web browser");
   add_connect_options(command, hosts_);

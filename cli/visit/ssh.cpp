@@ -58,7 +58,6 @@ void SshAction::add_options(Options& command) {
                      "a run's id or its beginning, last, last-1, or a host (the newest run that "
                      "runs)");
   command.add_option("-m,--machine", machine_, "the run's machine with this id or host (0)")
-      .check(must_not_be_empty)
       .type_name("I");
   add_connect_options(command, hosts_);
   command.footer(

@@ -27,6 +27,10 @@ timeout 60 "$DTOOL" run --follow --runs_on "$DTOOL_LAB_HOSTS" -- bash -c "$fails
 expect_equal 1 "$(grep -Ec 'the run failed: |the cause: ' "$work/both")"
 [[ $(tail -n 1 "$work/both") =~ ^dtool:\ the\ cause:\ rank\ 1\ on\ machine\ 1\ .*:\ why\ it\ failed$ ]] || fail "the last line is '$(tail -n 1 "$work/both")'"
 
+# A terminal shows it in red.
+expect_exit 1 dtool run --color always --follow --runs_on local --no_sync -- bash -c 'echo "ValueError: red"; exit 1'
+expect_equal $'\e[31mdtool:\e[0m \e[31mthe cause: rank 0 on machine 0 (local) ended with exit code 1: ValueError: red\e[0m' "$(tail -n 1 "$err")"
+
 # One of two processes fails: the other, deaf to TERM, is ended, and the exit code is the failing one's.
 # shellcheck disable=SC2016
 expect_exit 1 follow --nproc_per_node 2 -- bash -c '[ "$RANK" != 3 ] || { sleep 0.5; exit 9; }; [ "$GROUP_RANK" = 1 ] || exit 0; trap "" TERM; sleep 554433; sleep 554433'

@@ -81,6 +81,8 @@ command -i key | 2 | -i is not a flag of dtool command | --ssh_cmd 'ssh -i KEY'
 # What a run is.
 run torchrun train.py | 2 | does not expect the word train.py | dtool run -- torchrun train.py
 run -- 'python train.py --lr 0.1' | 2 | is one word, and names no program | without the quotes: -- python train.py --lr 0.1
+run -- pyhton train.py | 2 | pyhton: no such program on this machine | did you mean python3?
+run --runs_on h1 --output_dir "${nope-}" -- true | 2 | --output_dir: the value is empty | is a shell variable empty?
 run -- bash absent.sh | 2 | absent.sh is not in this folder | --no_sync
 run --runs_on h1 -- ./absent.sh | 2 | ./absent.sh is not in this folder | --no_sync
 run --runs_on h1 -- ./hello.sh | 2 | ./hello.sh may not be executed | chmod +x

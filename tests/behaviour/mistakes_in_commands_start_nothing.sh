@@ -77,6 +77,17 @@ done
 refused "^dtool: --timeout: '' is not" command --runs_on "$host" --timeout ''
 refused '^dtool: --timeout wants a value' command --runs_on "$host" --timeout=
 refused '^dtool: --command: the value is empty' command --runs_on "$host" --command ''
+for flag in --output_dir --extra_tag --env_activate_path --modules --container --config_kwargs --gpus --exclude --runs_on; do
+  refused "^dtool: $flag: the value is empty$" run "$flag" '' -- true
+  expect_error '^hint: is a shell variable empty\? dtool run --help all '
+done
+for folder in / /root/..; do
+  refused "^dtool: --code_path $folder: code does not go among a host's own folders$" run --runs_on "$host" --code_path "$folder" -- true
+done
+for command in status show logs fetch plot kill rerun; do
+  refused '^dtool: RUN: the value is empty$' "$command" ''
+done
+refused '^dtool: PATH: the value is empty$' copy --runs_on "$host" '' x
 refused '^dtool: --runs_on wants a value' command --runs_on
 refused '^dtool: --timeout is given more than once' command --runs_on "$host" --timeout 3 --timeout 4
 refused "^dtool: --color: 'sometimes' is not one of auto, always, never$" command --runs_on "$host" --color sometimes
@@ -193,6 +204,14 @@ refused '^dtool: --ssh_cmd: the value is empty$' command --runs_on "$host" --ssh
 
 # Programs that this machine would run, and does not have.
 refused '^dtool: nosuchprogram: no such program on this machine$' run -- nosuchprogram
+for words in pyhton:python3 torchrnu:torchrun acelerate:accelerate; do
+  refused "^dtool: ${words%:*}: no such program on this machine$" run -- "${words%:*}" x
+  expect_error "^hint: did you mean ${words#*:}\?$"
+done
+expect_exit 0 dtool run --dry_run --runs_on "$host" -- pyhton -c 1
+expect_error '^pyhton is no program here; did you mean python3\?$'
+expect_exit 0 dtool run --dry_run --runs_on "$host" -- python3.99 -c 1
+expect_no_error 'did you mean'
 refused '^dtool: ./absent: no such program on this machine$' run -- ./absent
 expect_error '^hint: it is looked for from the current folder$'
 touch my_script
@@ -200,6 +219,12 @@ refused '^dtool: ./my_script may not be executed$' run -- ./my_script
 refused '^dtool: my_script: no such program on this machine$' run -- my_script
 expect_error '^hint: it is in the current folder: ./my_script$'
 rm my_script
+
+# Folders that are too much to send.
+for folder in / /tmp "$HOME"; do
+  (cd "$folder" && refused "^dtool: the current folder $folder is no code tree to send$" run --runs_on "$host" -- true)
+  (cd "$folder" && expect_error "^hint: change into the tree's folder, or give --no_sync$")
+done
 
 # A folder that is gone.
 mkdir gone

@@ -155,6 +155,20 @@ expect_exit 1 dtool config --follow --runs_on h2 --config_script run.sh
 expect_error 'no script can be run in ~/.dtool: is it mounted noexec'
 sudo_on h2 umount /root/.dtool
 
+# ---- a /proc that tells only of processes, as under gVisor: no boot id, and no claim that the host was rebooted
+sudo_on h1 mount -t proc -o subset=pid proc /proc
+on h1 test ! -e /proc/sys/kernel/random/boot_id
+expect_exit 0 dtool run --json --runs_on h1 -- bash -c 'echo begun; sleep 300'
+run_id=$(json 'd["run_id"]')
+eventually 20 has_begun
+expect_exit 0 dtool status "$run_id"
+expect_output "^$run_id: running on 1 machine"
+expect_exit 0 dtool kill --yes --delete "$run_id"
+expect_error 'none is left'
+expect_exit 0 dtool run --follow --runs_on h1 -- bash -c 'sleep 3; echo "ended well"'
+expect_output 'ended well'
+sudo_on h1 umount /proc
+
 # ---- how hosts are named
 expect_exit 1 dtool command --runs_on h1:4 --command true
 expect_error 'hint: .* a number of processes goes into --nproc_per_node 4'

@@ -17,6 +17,8 @@ for what in '^Episode 3 in validation houses, seed 4; actions by the shortest pa
   '^success after [0-9]* steps, .* SPL 1.00, reward'; do
   grep -q -- "$what" text.log || fail "the text lacks '$what'"
 done
+"$trainer" rollout objectnav > shipped.log || fail "an experiment that ships: exit code $?"
+grep -q '^Episode 0 in validation houses' shipped.log || fail "no episode of objectnav: $(cat shipped.log)"
 "$trainer" rollout e.toml --episode 4 > other.log || fail "another episode: exit code $?"
 ! cmp -s text.log other.log || fail "two episodes are alike"
 "$trainer" rollout e.toml --episode 3 --seed 5 > other.log || fail "another seed: exit code $?"

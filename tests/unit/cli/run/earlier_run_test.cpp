@@ -33,10 +33,9 @@ RunRecord record_of_run() {
   record.engine = "ssh";
   record.seed = 18446744073709551615U;
   record.output_dir = "out";
-  record.flags = {{"--nproc_per_node", {"2"}},
-                  {"--exclude", {"a b", "*.bin"}},
-                  {"--export", {"HOME", "PATH"}},
-                  {"--distributed_ip_and_port", {"h1:1234"}},
+  record.flags = {{"--nproc_per_node", {"2"}},    {"--exclude", {"a b", "*.bin"}},
+                  {"--export", {"HOME", "PATH"}}, {"--distributed_ip_and_port", {"h1:1234"}},
+                  {"--extra_tag", {""}},  // earlier versions took it for one that was left out
                   {"--relay", {"true"}}};
   for (const char* host : {"h1", "ann@h2:22"}) {
     RecordedMachine& machine = record.machines.emplace_back();
