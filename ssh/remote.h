@@ -190,6 +190,7 @@ enum class OnFailure { go_on, end_others };
 struct RunOptions : TaskOptions {
   OnInterrupt on_interrupt = OnInterrupt::finish;
   OnFailure on_failure = OnFailure::go_on;
+  std::optional<Host> failed = {};  ///< a host that failed before; end_others: nothing is begun
 };
 
 /// Many hosts. Connections open with a host's first task and stay for the next ones.

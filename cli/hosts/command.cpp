@@ -86,17 +86,21 @@ constexpr const char* kTry =
 
 /// $1: the command line. $2: `asks` where the input begins with the password, twice. It is tried by
 /// itself first: after a wrong one sudo would read the command's input as others, and where it
-/// reads none, as with some modules of PAM, the command must not. A user may not signal root's
-/// processes, so TERM and HUP go to them through sudo.
+/// reads none, as with some modules of PAM, the command must not. For the command itself it may ask
+/// for none (NOPASSWD with arguments), so where sudo remembers who it is, it is given none, and
+/// forgets it afterwards. A user may not signal root's processes: TERM and HUP go through sudo.
 constexpr const char* kRun =
     "unset password; [ \"$(id -u)\" != 0 ] || exec sh -c \"$1\"; "
-    "how=-n; give() { [ $how = -n ] || printf \"%s\\n\" \"$password\"; }; "
-    "if [ \"$2\" = asks ]; then how=-S; IFS= read -r password || exit 1; "
-    "give | LC_ALL=C sudo -k -S -p \"\" -- sh -c \"read -r x && exit 77; exit 0\"; "
-    "case $? in 0) ;; 77) IFS= read -r password; password= ;; *) exit 1 ;; esac; fi; exec 3<&0; "
+    "how=-n runs='-k -n'; give() { [ $how = -n ] || printf \"%s\\n\" \"$password\"; }; "
+    "if [ \"$2\" = asks ]; then how=-S runs='-k -S'; IFS= read -r password || exit 1; "
+    "give | LC_ALL=C sudo -S -p \"\" -- sh -c \"read -r x && exit 77; exit 0\"; "
+    "code=$?; case $code in 0 | 77) ;; *) exit 1 ;; esac; "
+    "if sudo -n -- sh -c : 2> /dev/null; then runs=-n; elif [ $code = 77 ]; then password=; fi; "
+    "[ \"$code$runs\" = '0-k -S' ] || IFS= read -r x; fi; exec 3<&0; "
     "trap \"trap '' TERM HUP; give | sudo -k $how -p '' -- sh -c "
     "'kill -TERM 0; sleep 0.5; kill -KILL 0'\" TERM HUP; "
-    "sudo -k $how -p \"\" -- sh -c \"$1\" <&3 3<&- & wait $!";
+    "sudo $runs -p \"\" -- sh -c \"$1\" <&3 3<&- & wait $!; "
+    "code=$?; [ \"$runs\" != -n ] || sudo -k; exit $code";
 
 std::string line_of(std::vector<std::string> words) {
   words.insert(words.begin(), {"sh", "-c"});
@@ -289,17 +293,18 @@ std::vector<ssh::HostResult> CommandAction::run_all(ssh::Remote& remote,
   std::vector<std::optional<ssh::HostResult>> known = sudo_ ? unready_ : place_->make_ready(remote);
   known.resize(remote.hosts().size());
   std::vector<ssh::Task> tasks;
+  ssh::RunOptions options;
   const auto input = stdin_ ? standard_input() : nullptr;
   for (std::size_t i = 0; i < known.size(); ++i) {
     if (known[i]) {
       events.on_result(i, *known[i]);
+      options.failed = known[i]->host;
     } else {
       ssh::Command command = command_for(i);
       command.input_from = input;
       tasks.push_back({i, std::move(command)});
     }
   }
-  ssh::RunOptions options;
   options.keep_output = ssh::KeepOutput::no;
   options.on_interrupt = output_.on_interrupt;
   if (timeout_ > 0) options.timeout = from_seconds(timeout_);

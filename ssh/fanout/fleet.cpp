@@ -426,6 +426,7 @@ std::vector<HostResult> Fleet::run(std::vector<Task> tasks, Events& events,
   round.tasks = std::move(tasks);
   round.events = &events;
   round.options = options;
+  if (options.on_failure == OnFailure::end_others) round.failed = options.failed;
   if (round.tasks.empty()) return {};
   round_ = &round;
   interrupts_.look();

@@ -92,6 +92,21 @@ expect_exit 0 typed "$secret" "$DTOOL" command -w h2,h1 --sudo -- cat
 expect_no_output "$secret"
 expect_exit 0 typed "$secret" sh -c '"$0" command -w h2,h1 --sudo --stdin -- md5sum <numbers' "$DTOOL"
 expect_equal 2 "$(grep -c "$(md5sum <numbers)" "$out")"
+# Nor where sudo asks, but not for this very command.
+gives_sudo 2 "$secret" 'ann ALL=(ALL:ALL) ALL, NOPASSWD: /bin/sh -c cat, /bin/sh -c md5sum'
+expect_exit 0 typed "$secret" "$DTOOL" command -w h2,h1 --sudo -- cat
+expect_no_output "$secret"
+expect_exit 0 typed "$secret" sh -c '"$0" command -w h2,h1 --sudo --stdin -- md5sum <numbers' "$DTOOL"
+expect_equal 2 "$(grep -c "$(md5sum <numbers)" "$out")"
+# It does not go on without a password afterwards, and works where sudo remembers nobody.
+sudo_on 2 sh -c 'echo "Defaults timestamp_type=global" >>/etc/sudoers'
+expect_exit 0 typed "$secret" "$DTOOL" command -w h2 --sudo -- id -u
+expect_exit 1 dtool command -w h2 -- 'sudo -n id -u'
+expect_error 'a password is required'
+sudo_on 2 sh -c 'echo "Defaults timestamp_timeout=0" >>/etc/sudoers'
+expect_exit 0 typed "$secret" sh -c '"$0" command -w h2,h1 --sudo --stdin -- "cat | md5sum" <numbers' "$DTOOL"
+expect_equal 2 "$(grep -c "$(md5sum <numbers)" "$out")"
+gives_sudo 2 "$secret" 'ann ALL=(ALL:ALL) ALL'
 # It waits for no input that the command does not read.
 mkfifo never
 expect_exit 0 typed "$secret" sh -c 'exec 9<>never; timeout --foreground 60 "$0" command -w h1,h2 --sudo --stdin -- id -u <&9' "$DTOOL"
@@ -104,6 +119,10 @@ expect_output '^h2: ann is not in the sudoers file'
 expect_exit 1 typed "$secret" "$DTOOL" command -w h2,h1 --sudo -- id -u
 expect_output '^h1: 0$'
 expect_output '  h2: sudo: ann is not in the sudoers file'
+
+expect_exit 1 typed "$secret" "$DTOOL" command -w h2,h1 --sudo --fail_fast -- touch /root/of_root/ran
+expect_output '  h1: ended because h2 failed'
+sudo_on 1 test ! -e /root/of_root/ran || fail 'the command ran although a host had failed'
 
 # Ctrl-C at the question, and a timeout that ends what root runs.
 expect_exit 130 typed ^C "$DTOOL" command -w h1 --sudo -- id -u
