@@ -136,8 +136,8 @@ void become_pager(const std::string& text) {
   if (writer < 0 || ::dup2(ends[0], STDIN_FILENO) < 0) return;
   ::setenv("LESS", "FRX", 0);
   ::execl("/bin/sh", "sh", "-c",
-          "[ -n \"$PAGER\" ] && eval \"exec $PAGER\"; command -v less > /dev/null && exec less; "
-          "exec cat",
+          "command -v \"${PAGER%% *}\" > /dev/null && eval \"exec $PAGER\"; "
+          "command -v less > /dev/null && exec less; exec cat",
           nullptr);
 }
 
@@ -168,12 +168,8 @@ int run(Console& console, int argc, char** argv) {
     action->add_options(options);
     add_console_options(*subcommand, console_options);
   }
-  app.footer(
-      "`dtool COMMAND --help` shows a command's flags that matter most, `--help all` all.");  // here,
-                                                                                              // since
-                                                                                              // commands
-                                                                                              // inherit
-                                                                                              // it
+  // It is here, since commands inherit it.
+  app.footer("`dtool COMMAND --help` shows a command's flags that matter most, `--help all` all.");
   if (answered_hidden(console, app, {argv + 1, argv + argc})) return kAllWell;
   words = read_words(app, argc, argv);
   try {

@@ -67,6 +67,14 @@ expect_equal 'start a training run, or any program, across machines' "$(shown | 
 expect_equal 'paged' "$(shown | sed -n 4p)"
 expect_equal 'show where two runs differ: code, settings, hosts, last metrics:' "$(shown | sed -n 5p)"
 
+# Where $PAGER names no program, less has its part.
+mkdir "$work/bin"
+cp "$work/pager" "$work/bin/less"
+tmux -L "$test_name-$$" new-window "env PAGER='no_such_pager -R' PATH='$work/bin:$PATH' '$DTOOL' run --help all; echo over; sleep 60"
+paged() { shown | sed -n 4p | grep -q '^paged$'; }
+eventually 10 paged
+expect_equal 'start a training run, or any program, across machines' "$(shown | head -n 1)"
+
 # What a command takes after its flags stands in its usage.
 expect_exit 0 dtool run --help
 expect_output '^usage: dtool run \[OPTIONS\] \[EXPERIMENT\] \[-- PROGRAM ARGS\.\.\.\]$'
