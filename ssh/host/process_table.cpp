@@ -179,6 +179,16 @@ std::optional<uid_t> user_of(pid_t pid) {
   return parse_number<uid_t>(cut_word(rest));
 }
 
+std::set<std::string> marked_runs() {
+  std::set<std::string> runs;
+  for (const pid_t pid : list_pids()) {
+    const RunMark mark = read_run_mark(pid);
+    if (mark.run_id && !mark.run_id->empty() && user_of(pid) == ::geteuid())
+      runs.insert(*mark.run_id);
+  }
+  return runs;
+}
+
 std::string command_of(pid_t pid, std::size_t most) {
   std::string text = read_file(folder_of_process(pid) + "/cmdline", 4096).value_or("");
   for (char& each : text) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,9 @@ RunMark read_run_mark(pid_t pid);
 /// The user who started it; nothing if it has ended. /proc/PID belongs to root if the program may
 /// not be traced.
 std::optional<uid_t> user_of(pid_t pid);
+
+/// The runs of which this user has processes, such as a visitor's; see read_run_mark.
+std::set<std::string> marked_runs();
 
 /// Its command line for people: at most `most` printable characters, on one line.
 std::string command_of(pid_t pid, std::size_t most);

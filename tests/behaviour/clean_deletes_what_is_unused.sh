@@ -54,6 +54,16 @@ on h1 bash -c "! test -e .dtool/environments/$(hash 1) && ! test -e .dtool/train
 
 # The tree of a run that ended two hours ago goes; what was written in it is kept.
 on h1 bash -c "touch -d '2 hours ago' .dtool/runs/$ended/machine*/exit_code"
+# But not while somebody visits it.
+"$DTOOL" exec "$ended" -m h1 -- 'touch begun; sleep 697083' &
+visit=$!
+eventually 10 on h1 test -e ".dtool/runs/$ended/tree/begun"
+expect_exit 0 dtool clean --runs_on h1 --delete --yes
+expect_output "^h1  *run_tree .*used by $ended .*$ended/tree"
+on h1 test -e ".dtool/runs/$ended/tree/begun"
+kill -TERM $visit
+wait $visit || true
+eventually 10 expect_no_process_with "$ended"
 expect_exit 0 dtool clean --runs_on h1 --delete --yes
 on h1 bash -c "! test -e .dtool/runs/$ended/tree"
 expect_exit 0 dtool fetch "$ended" fetched --machine 0

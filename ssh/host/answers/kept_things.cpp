@@ -14,6 +14,7 @@
 
 #include "ssh/host/answers/survey.h"
 #include "ssh/host/files.h"
+#include "ssh/host/process_table.h"
 #include "ssh/host/tree/inside.h"
 #include "ssh/host/tree/remove_tree.h"
 #include "ssh/host/tree/tree_folder.h"
@@ -107,12 +108,13 @@ std::vector<KeptThing> Keeping::look() const {
     if (!name.ends_with(kCopyEnding)) continue;
     add("copy", list.substr(0, list.size() - kCopyEnding.size()) + ".copy", list);
   }
+  const std::set<std::string> marked = marked_runs();
   for (const std::string& name : list_folder(home_ + "/runs")) {
     const std::string run = home_ + "/runs/" + name;
     if (!is_folder(run + "/tree")) continue;
     const auto ended = end_of_run(run);
     things.push_back(thing("run_tree", run + "/tree", ended.value_or(now_)));
-    if (!ended) things.back().used_by = name;
+    if (!ended || marked.contains(name)) things.back().used_by = name;
   }
   return things;
 }

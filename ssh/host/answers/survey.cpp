@@ -201,6 +201,7 @@ bool goes_on(const std::string& run) {
 
 std::string run_that_uses(const std::string& hash) {
   const std::string runs = expand_home("~/.dtool/runs");
+  std::optional<std::set<std::string>> marked;
   for (const std::string& run : list_folder(runs)) {
     bool is_named = false;
     for (const std::string& name : list_folder(runs + "/" + run)) {
@@ -209,18 +210,15 @@ std::string run_that_uses(const std::string& hash) {
       if (!name.starts_with("machine") || !is_folder(machine)) continue;
       is_named = is_named || names(machine + "/script", hash) || names(machine + "/rank", hash);
     }
-    if (is_named && goes_on(runs + "/" + run)) return run;
+    if (!is_named) continue;
+    if (!marked) marked = marked_runs();
+    if (goes_on(runs + "/" + run) || marked->contains(run)) return run;
   }
   return {};
 }
 
 std::vector<std::string> running_runs() {
-  std::set<std::string> runs;
-  for (const pid_t pid : list_pids()) {
-    const RunMark mark = read_run_mark(pid);
-    if (mark.run_id && !mark.run_id->empty() && user_of(pid) == ::geteuid())
-      runs.insert(*mark.run_id);
-  }
+  std::set<std::string> runs = marked_runs();
   std::erase_if(runs, [](const std::string& run) {
     return run.find('/') == run.npos && !goes_on(expand_home("~/.dtool/runs/" + run));
   });

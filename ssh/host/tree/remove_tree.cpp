@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "ssh/host/files.h"
+#include "ssh/host/process_table.h"
 #include "ssh/host/tree/inside.h"
 #include "ssh/host/tree/kept_copy.h"
 #include "ssh/host/tree/own_tree.h"
@@ -241,6 +242,7 @@ void remove_old_trees(std::int64_t unused) {
     const bool is_old = is_folder(run + "/tree") && end_of_run(run).value_or(now) < now - unused;
     if (!is_unused && !is_old) continue;
     try {
+      if (marked_runs().contains(name)) continue;  // somebody visits it
       const Descriptor lock = lock_trees(run);
       remove_tree(run);
       ::unlink((run + "/" + kTreeLock).c_str());
