@@ -8,6 +8,7 @@ source "$here/container_image.sh"
 needs_isolation
 needs_program ch-run
 needs_program busybox
+needs_program script
 lab 2
 hosts=$DTOOL_LAB_HOSTS
 for i in 1 2; do
@@ -125,6 +126,17 @@ inside() { # processes of the run whose root is not this machine's
   echo "$count"
 }
 eventually 20 eval '[[ $(inside) == 10 ]]'
+# Commands and shells beside the run are inside, too, with their input or a terminal.
+# shellcheck disable=SC2016
+expect_exit 0 sh -c 'echo what they read | "$0" exec "$1" --stdin -- "cat /etc/whose -; [ -t 0 ] || echo no terminal, in \$PWD"' "$DTOOL" "$id"
+for said in 'the image' 'what they read' "no terminal, in /root/.dtool/runs/$id/tree"; do
+  expect_equal 2 "$(grep -c ": $said\$" "$out")"
+done
+expect_exit 0 dtool exec "$id" -m 1 -- cat /etc/whose
+expect_output ': the image$'
+expect_exit 0 timeout 60 script -qec "'$DTOOL' ssh '$id' -m 1 -- 'cat /etc/whose; test -t 0 && echo at a terminal'" /dev/null
+expect_output 'the image'
+expect_output 'at a terminal'
 expect_exit 0 dtool kill "$id" --yes --delete --json
 expect_equal "[True]" "$(json "[run['none_left'] for run in d['runs']]")"
 expect_no_process_with "$id"
