@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -153,10 +154,15 @@ std::vector<Listed> list(const std::filesystem::path& folder);
 /// Without what `dtool config` started, unless there is nothing else: what `last` counts.
 std::vector<Listed> without_set_ups(const std::vector<Listed>& all);
 
+/// No recorded run is meant. It may be a host.
+struct NoSuchRun : std::invalid_argument {
+  using invalid_argument::invalid_argument;
+};
+
 /// The ids among `newest_first` that `text` may mean: the whole id; `last`, the newest one, and
 /// `last-1`, the one before it; those with that tag (`lr3` of `train_lr3_20261121-…`); those that
 /// begin with it, as by their whole name (`train_lr3`); those that have it within. Throws
-/// std::invalid_argument on `@lab`, which is a group of hosts.
+/// NoSuchRun on `@lab`, which is a group of hosts.
 struct Meant {
   std::vector<std::string> ids;  ///< newest first
   bool is_tag = false;           ///< the newest of several is meant

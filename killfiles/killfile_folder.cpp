@@ -173,7 +173,7 @@ std::vector<Listed> without_set_ups(const std::vector<Listed>& all) {
 Meant runs_meant(const std::vector<std::string>& newest_first, std::string_view text) {
   constexpr std::size_t kTime = 23;  // the length of `_20261121-034512-3fa91c`
   if (text.starts_with('@'))
-    throw std::invalid_argument(fmt::format(
+    throw NoSuchRun(fmt::format(
         "'{}' is a group of hosts, and a run is wanted\nhint: dtool list shows the runs", text));
   const auto all_of = [&newest_first](const auto& is_meant) {
     std::vector<std::string> ids;
@@ -225,8 +225,7 @@ Listed find(const fs::path& folder, std::string_view text, const Narrow& narrow,
   const std::string hint = meant          ? fmt::format("\nhint: did you mean {}?", *meant)
                            : runs.empty() ? "\nhint: dtool run starts one"
                                           : "\nhint: these runs are recorded: " + join_names(runs);
-  throw std::invalid_argument(
-      fmt::format("no run '{}' is recorded in {}{}", text, folder.string(), hint));
+  throw NoSuchRun(fmt::format("no run '{}' is recorded in {}{}", text, folder.string(), hint));
 }
 
 // AllenAct's killfiles, `~/.allenact/*.killfile`, which its dmain.py writes line by line while it

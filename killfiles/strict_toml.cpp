@@ -86,11 +86,14 @@ std::optional<Value> exactly(const toml::node& node) {
   }
 }
 
+/// `but`: what stands before the value's own type; another for an item of a list.
 [[noreturn]] void refuse_type(const std::string& name, const std::string& key,
-                              std::string_view wanted, const toml::node& node) {
-  throw std::invalid_argument(fmt::format(
-      "{}: {} must be {}, not {}", place_of(name, node.source()), key, wanted, describe(node)));
+                              std::string_view wanted, const toml::node& node,
+                              std::string_view but = "not") {
+  throw std::invalid_argument(fmt::format("{}: {} must be {}, {} {}", place_of(name, node.source()),
+                                          key, wanted, but, describe(node)));
 }
+constexpr std::string_view kAndHas = "and has";
 
 /// The text behind the string or comment with which it begins; what is not closed has no rest.
 std::string_view after_opaque(std::string_view text) {
@@ -239,7 +242,7 @@ std::optional<std::vector<Value>> StrictTable::list(std::string_view key) const 
   std::vector<Value> values;
   for (const toml::node& each : *node->as_array()) {
     const std::optional<Value> value = exactly<Value>(each);
-    if (!value) refuse_type(position_->name, name, Wanted<Value>::many, each);
+    if (!value) refuse_type(position_->name, name, Wanted<Value>::many, each, kAndHas);
     values.push_back(*value);
   }
   return values;
@@ -290,7 +293,7 @@ std::optional<std::vector<StrictTable>> StrictTable::tables(std::string_view key
   if (!node->is_array()) refuse_type(position_->name, name, wanted, *node);
   std::vector<StrictTable> tables;
   for (const toml::node& each : *node->as_array()) {
-    if (!each.is_table()) refuse_type(position_->name, name, wanted, each);
+    if (!each.is_table()) refuse_type(position_->name, name, wanted, each, kAndHas);
     tables.push_back(StrictTable(std::make_shared<const Position>(
         Position{position_->document, each.as_table(), position_->name,
                  fmt::format("{}[{}].", name, tables.size())})));

@@ -129,10 +129,16 @@ std::string to_string(const Host& host) {
   return fmt::format("{}{}:{}", text, is_address ? "[" + host.name + "]" : host.name, host.port);
 }
 
+std::string mark_of(Host host) {
+  constexpr std::uint16_t kSshPort = 22;
+  if (host.port == kSshPort) host.port = 0;
+  return to_string(host);
+}
+
 void require_distinct(const std::vector<Host>& hosts) {
   std::unordered_set<std::string> seen;
   for (const Host& host : hosts) {
-    if (!seen.insert(to_string(host)).second) {
+    if (!seen.insert(mark_of(host)).second) {
       throw std::invalid_argument(fmt::format("host '{}' is named twice", to_string(host)));
     }
   }

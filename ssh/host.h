@@ -30,8 +30,10 @@ Host parse_host(std::string_view text);
 /// The shortest text that parse_host reads back to the same host.
 std::string to_string(const Host& host);
 
-/// Throws std::invalid_argument naming the first host that stands in `hosts` twice. Two names are
-/// the same host if name, user and port are equal.
+/// The same text for the same host: name, user and port are equal; port 22 is SSH's own.
+std::string mark_of(Host host);
+
+/// Throws std::invalid_argument naming the first host that stands in `hosts` twice.
 void require_distinct(const std::vector<Host>& hosts);
 
 // Host patterns as in pdsh, Slurm and ClusterShell, such as `gpu[01-08,12]`: unfolded to names, and

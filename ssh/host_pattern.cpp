@@ -211,7 +211,7 @@ void require_like_spelling(const std::vector<Host>& hosts, const Element& elemen
 
 void keep_first(std::vector<Host>& hosts) {
   std::unordered_set<std::string> seen;
-  std::erase_if(hosts, [&](const Host& each) { return !seen.insert(to_string(each)).second; });
+  std::erase_if(hosts, [&](const Host& each) { return !seen.insert(mark_of(each)).second; });
 }
 
 std::unordered_set<std::string> names_of(const std::vector<Host>& hosts) {

@@ -134,7 +134,7 @@ void FetchAction::add_options(Options& command) {
   command.add_option("--only", only_, "files to fetch, such as '*.jsonl'; repeatable")
       .type_name("PATTERN")
       .one_value_each();
-  command.add_option("--machine", machines_, "only the machine with this id or host; repeatable")
+  command.add_option("-m,--machine", machines_, "only the machine with this id or host; repeatable")
       .type_name("I")
       .one_value_each();
   command

@@ -190,9 +190,9 @@ std::vector<Chosen> KillAction::ask_for_each(Console& console, std::vector<Chose
   if (yes_) return running;
   std::vector<Chosen> chosen;
   for (Chosen& each : running) {
-    const auto answer = console.ask(
-        fmt::format("end {} ({}, started {})?", title(each.killfile, each.file),
-                    counted(each.killfile.machines.size(), "machine"), each.killfile.created));
+    const auto answer = console.ask(fmt::format(
+        "end {} ({}, started {})?", title(each.killfile, each.file),
+        counted(each.killfile.machines.size(), "machine"), local_time(each.killfile.created)));
     if (!answer)
       throw UsageError("no run was named", "name one (dtool list shows them), or give --all");
     if (*answer) chosen.push_back(std::move(each));

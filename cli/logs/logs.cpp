@@ -80,11 +80,11 @@ void LogsAction::add_options(Options& command) {
   command.add_option("RUN", run_, "a run's id or a part of it; last, last-1 (the newest run)");
   const Option follow =
       command.add_flag("-f,--follow", follow_, "follow the logs until the run has ended");
-  const Option machine =
-      command
-          .add_option("--machine", machines_, "only the machine with this id or host; repeatable")
-          .type_name("I")
-          .take_all();
+  const Option machine = command
+                             .add_option("-m,--machine", machines_,
+                                         "only the machine with this id or host; repeatable")
+                             .type_name("I")
+                             .take_all();
   const Option rank =
       command.add_whole_number("--rank", selection_.ranks, "only the lines of these ranks: 3,7")
           .type_name("R[,R...]")

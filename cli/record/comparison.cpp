@@ -55,7 +55,8 @@ std::vector<Difference> differences(const Words& before, const Words& now,
   return found;
 }
 
-Words settings_of(const RunRecord& record) {
+/// `other` is compared with it.
+Words settings_of(const RunRecord& record, const RunRecord& other) {
   Words words = record.experiment.empty() ? Words() : flatten_toml(record.experiment);
   const auto add = [&words](const std::string& name, const std::string& value) {
     if (!value.empty()) words[name] = value;
@@ -71,6 +72,10 @@ Words settings_of(const RunRecord& record) {
     add("exported", fmt::format("{}", fmt::join(record.variables, " ")));
   add("machines", std::to_string(record.machines.size()));
   add("dtool", record.dtool_version);
+  if (record.packages.empty() != other.packages.empty()) {
+    add("packages", record.packages.empty() ? "not known" : "known");
+    return words;
+  }
   std::string python = record.packages.substr(0, record.packages.find('\n'));
   add("python", python);
   std::istringstream packages(record.packages);
@@ -208,7 +213,7 @@ Comparison compare_runs(const RunRecord& before, const RunRecord& now,
       compare_files(files_of_diff(before.code.diff), files_of_diff(now.code.diff), found.code);
     }
   }
-  found.settings = differences(settings_of(before), settings_of(now));
+  found.settings = differences(settings_of(before, now), settings_of(now, before));
   found.hosts = differences(hosts_of(before), hosts_of(now));
   found.metrics = differences(metrics_of(before), metrics_of(now), Same::too);
   return found;

@@ -72,9 +72,10 @@ UsageError was_forgotten(const RunRecord& run) {
     hint += fmt::format("; its logs and outputs were left in {} on {}",
                         run.machines.front().output_folder,
                         run.machines.size() == 1 ? run.machines.front().host : "each host");
-  return UsageError(fmt::format("{} {}its killfile was deleted{}{}", run.run_id, ended,
-                                forgotten ? fmt::format(" at {}", forgotten->at) : "", left),
-                    hint);
+  return UsageError(
+      fmt::format("{} {}its killfile was deleted{}{}", run.run_id, ended,
+                  forgotten ? fmt::format(" at {}", local_time(forgotten->at)) : "", left),
+      hint);
 }
 
 }  // namespace
@@ -264,6 +265,18 @@ std::string make_run_id(const std::string& name) {
   const std::size_t begin = safe.find_first_not_of("._-");
   safe = begin == safe.npos ? "run" : safe.substr(begin);
   return fmt::format("{}_{:%Y%m%d-%H%M%S}-{}", safe, utc(), ssh::random_hex(3));
+}
+
+std::optional<std::time_t> read_time(const std::string& text) {
+  std::tm time{};
+  const char* const end = ::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%SZ", &time);
+  if (end == nullptr || *end != '\0') return std::nullopt;
+  return ::timegm(&time);
+}
+
+std::string local_time(const std::string& text) {
+  const auto time = read_time(text);
+  return time ? fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::localtime(*time)) : text;
 }
 
 std::string utc_now() {

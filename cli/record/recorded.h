@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <ctime>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -77,6 +78,11 @@ class Console;
 
 /// A unique name for a run: `<name>_20261121-034512-3fa91c`, with harmless characters only.
 std::string make_run_id(const std::string& name);
+
+/// A time in a killfile's form; nothing if it is another. And how people are shown it, in this
+/// machine's time zone; another text stays.
+std::optional<std::time_t> read_time(const std::string& text);
+std::string local_time(const std::string& text);
 
 /// The current time in UTC, in a killfile's form.
 std::string utc_now();

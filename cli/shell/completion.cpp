@@ -218,7 +218,7 @@ Candidates recorded_runs() {
   for (const killfiles::Listed& each : killfiles::list(killfile_folder())) {
     if (!each.killfile || each.killfile->run_id.empty()) continue;
     runs.push_back(
-        {each.killfile->run_id, fmt::format("{}, {}", each.killfile->created,
+        {each.killfile->run_id, fmt::format("{}, {}", local_time(each.killfile->created),
                                             counted(each.killfile->machines.size(), "machine"))});
   }
   return runs;

@@ -66,7 +66,12 @@ void RunPlace::add_options(Options& command, std::string&) {
 }
 
 Targets RunPlace::targets(Invocation& invocation) {
-  run_ = run_to_visit(id_);
+  try {
+    run_ = run_to_visit(id_);
+  } catch (const killfiles::NoSuchRun& fault) {
+    throw UsageError(
+        fmt::format("{}; on hosts: dtool command -w {} -- PROGRAM", fault.what(), ssh::quote(id_)));
+  }
   const Targets all = recorded_targets(run_, hosts_, invocation.settings.users());
   Targets chosen{{}, {}, all.connect};
   std::vector<killfiles::Machine> machines;

@@ -225,14 +225,6 @@ Style style_of(const std::vector<MachineStatus>& all) {
   return runs ? Style::green : Style::plain;
 }
 
-/// The killfile's form of a time; nothing if it is another.
-std::optional<std::time_t> read_time(const std::string& text) {
-  std::tm time{};
-  const char* const end = ::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%SZ", &time);
-  if (end == nullptr || *end != '\0') return std::nullopt;
-  return ::timegm(&time);
-}
-
 std::string age_text(std::int64_t seconds) {
   constexpr std::array<std::pair<std::int64_t, const char*>, 4> kUnits = {
       {{86400, "d"}, {3600, "h"}, {60, "min"}, {1, "s"}}};
@@ -249,8 +241,7 @@ TableRow row_of(const ListedRun& listed, Clock clock, std::time_t now) {
   row.cells[RunColumn::started] = killfile.created;
   if (const auto time = read_time(killfile.created)) {
     row.cells[RunColumn::age] = age_text(now - *time);
-    if (clock == Clock::local)
-      row.cells[RunColumn::started] = fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::localtime(*time));
+    if (clock == Clock::local) row.cells[RunColumn::started] = local_time(killfile.created);
   }
   row.cells[RunColumn::metric] = last_metric(listed);
   row.cells[RunColumn::machines] = std::to_string(killfile.machines.size());

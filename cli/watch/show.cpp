@@ -109,7 +109,7 @@ void tell(Console& console, const RunRecord& record) {
         fmt::format("{}  {}", console.styled(Style::bold, fmt::format("{:<10}", name)), value));
   };
   row("run", record.run_id);
-  row("started", fmt::format("{} by {}", record.created, record.launcher));
+  row("started", fmt::format("{} by {}", local_time(record.created), record.launcher));
   row("command", ssh::quote_all(record.command_line));
   if (!record.is_of_killfile) {  // a record made from a killfile has no program
     row("runs", record.program.empty() ? "dtool-trainer with the experiment " + record.what
@@ -131,7 +131,7 @@ void tell(Console& console, const RunRecord& record) {
   if (record.end) {
     row("ended",
         fmt::format(
-            "{}: {}{}", record.end->at, record.end->state,
+            "{}: {}{}", local_time(record.end->at), record.end->state,
             record.end->attempts > 1 ? fmt::format(", attempt {}", record.end->attempts) : ""));
     row("cause", record.end->cause);
     row("metrics", describe_metrics(record.end->metrics));
@@ -142,10 +142,10 @@ void tell(Console& console, const RunRecord& record) {
         record.state_now.empty() ? "not known: it is forgotten here" : known + record.state_now);
   }
   if (record.forgotten)
-    row("forgotten",
-        record.forgotten->at + (record.forgotten->left_on.empty()
-                                    ? ""
-                                    : ": something may be left on " + record.forgotten->left_on));
+    row("forgotten", local_time(record.forgotten->at) +
+                         (record.forgotten->left_on.empty()
+                              ? ""
+                              : ": something may be left on " + record.forgotten->left_on));
   if (record.experiment.empty()) return;
   console.say("\n" + console.styled(Style::bold, "experiment"));
   console.write(record.experiment.ends_with('\n') ? record.experiment : record.experiment + "\n");

@@ -330,7 +330,8 @@ std::vector<std::string> headlines(const Console& console, const killfiles::Kill
   const std::string id = fit(killfile.run_id, 0);
   std::vector<std::string> lines = {
       console.styled(Style::bold, id) +
-      fit(fmt::format(": {}, started {}", summary(machines), killfile.created), length(id))};
+      fit(fmt::format(": {}, started {}", summary(machines), local_time(killfile.created)),
+          length(id))};
   if (!killfile.chain.empty())
     lines.push_back(fit(fmt::format("resumes {}", fmt::join(killfile.chain, " -> ")), 0));
   if (!killfile.rerun_of.empty()) lines.push_back(fit("repeats " + killfile.rerun_of, 0));

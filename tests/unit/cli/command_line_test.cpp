@@ -116,6 +116,9 @@ TEST(CommandLine, ShortFlagsMeanTheLongOnes) {
     EXPECT_EQ(meaning_in(make, "-f"), "--follow");
     EXPECT_EQ(meaning_in(make, "-s"), "--seed");
   }
+  for (const auto make :
+       {make_attach, make_exec, make_fetch, make_forward, make_logs, make_ssh, make_tensorboard})
+    EXPECT_EQ(meaning_in(make, "-m"), "--machine");
   EXPECT_EQ(meaning_in(make_logs, "-n"), "--tail");
   EXPECT_EQ(meaning_in(make_logs, "-f"), "--follow");
   EXPECT_EQ(meaning_in(make_logs, "-x"), "");

@@ -88,7 +88,7 @@ TEST(StrictTable, NamesLineAndColumnOfAWrongType) {
   EXPECT_EQ(fault_of([&] { root.integer("b"); }),
             "f.toml:2:5: b must be a whole number, not a string");
   EXPECT_EQ(fault_of([&] { root.texts("c"); }),
-            "f.toml:4:8: c must be a list of strings, not a whole number");
+            "f.toml:4:8: c must be a list of strings, and has a whole number");
   EXPECT_EQ(fault_of([&] { root.number("d"); }),
             "f.toml:5:5: d must be a number, not true or false");
   EXPECT_EQ(fault_of([&] { root.table("a"); }),
@@ -120,9 +120,9 @@ TEST(StrictTable, SaysWhatItFoundInPlaceOfWhatItWanted) {
   EXPECT_EQ(root.keys(), (std::vector<std::string>{"a", "b\nc"}));
   const StrictTable inner = root.table("b\nc").value();
   EXPECT_EQ(fault_of([&] { inner.tables("d"); }),
-            "f.toml:3:6: b c.d must be a list of tables, [[b c.d]], not a list");
+            "f.toml:3:6: b c.d must be a list of tables, [[b c.d]], and has a list");
   EXPECT_EQ(fault_of([&] { inner.numbers("d"); }),
-            "f.toml:3:6: b c.d must be a list of numbers, not a list");
+            "f.toml:3:6: b c.d must be a list of numbers, and has a list");
   EXPECT_EQ(fault_of([&] { root.numbers("a"); }),
             "f.toml:1:5: a must be a list of numbers, not true or false");
   EXPECT_EQ(fault_of([&] { inner.refuse("d", "no"); }), "f.toml:3:5: b c.d: no");
@@ -150,7 +150,7 @@ TEST(StrictTable, GivesListsOfNumbers) {
   EXPECT_EQ(root.integers("a"), (std::vector<std::int64_t>{1, 2}));
   EXPECT_EQ(root.numbers("b"), (std::vector<double>{1, 2.5}));
   EXPECT_EQ(fault_of([&] { root.integers("b"); }),
-            "f.toml:2:9: b must be a list of whole numbers, not a number with a fraction");
+            "f.toml:2:9: b must be a list of whole numbers, and has a number with a fraction");
 }
 
 TEST(StrictTable, SaysThatAStringStandsInQuotes) {

@@ -108,9 +108,20 @@ TEST(RequireDistinct, NamesTheFirstHostThatStandsTwice) {
       "host 'b:22' is named twice");
 }
 
+TEST(RequireDistinct, TakesPort22ForSshsOwn) {
+  EXPECT_EQ(fault_of([] {
+              require_distinct({host("a"), host("a", "", 22)});
+            }),
+            "host 'a:22' is named twice");
+  EXPECT_EQ(fault_of([] {
+              require_distinct({host("a", "ann", 22), host("a", "ann")});
+            }),
+            "host 'ann@a' is named twice");
+}
+
 TEST(RequireDistinct, TakesOtherUsersAndPortsForOtherHosts) {
   EXPECT_EQ(fault_of([] {
-              require_distinct({host("a"), host("a", "ann"), host("a", "", 22), host("a", "", 23)});
+              require_distinct({host("a"), host("a", "ann"), host("a", "", 23)});
             }),
             "");
 }

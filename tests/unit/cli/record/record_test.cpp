@@ -153,6 +153,18 @@ TEST(Comparison, TellsWhereTwoRunsDiffer) {
   EXPECT_NE(found.code_note, "");
 }
 
+TEST(Comparison, PackagesThatOneRunDoesNotTellAreOneRow) {
+  RunRecord before = some_record(), now = some_record();
+  before.packages = "";
+  now.packages = "python 3.11.2\nnumpy==1.24.2\nzlib==1\n";
+  EXPECT_EQ(compare_runs(before, now, {}, {}).settings,
+            (std::vector<Difference>{{"packages", "not known", "known"}}));
+  before.packages = "python 3.11.2\nnumpy==1.24.1\n";
+  EXPECT_EQ(
+      compare_runs(before, now, {}, {}).settings,
+      (std::vector<Difference>{{"package numpy", "1.24.1", "1.24.2"}, {"package zlib", "", "1"}}));
+}
+
 TEST(Comparison, TellsNothingOfCodeThatNeitherHad) {
   RunRecord shipped = some_record();
   shipped.code = {};

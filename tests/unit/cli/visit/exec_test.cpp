@@ -39,6 +39,23 @@ TEST_F(ExecBesideARun, VisitsTheStateFolderOfEachMachine) {
   }
 }
 
+TEST_F(ExecBesideARun, SaysWhatRunsOnAHost) {
+  for (const std::string host : {"h1", "@lab"}) {
+    EXPECT_EQ(exec({host}), kNotDone);
+    EXPECT_TRUE(said.ends_with("; on hosts: dtool command -w " + host + " -- PROGRAM")) << said;
+  }
+}
+
+TEST_F(ExecBesideARun, WithFailFastAHostThatIsNotReadyEndsTheOthers) {
+  const auto usual = on_reach;
+  on_reach = [&usual](tests::FakeRemote& remote) {
+    usual(remote);
+    remote.answers_to[0][1] = tests::from("h2", tests::failed(ssh::Failure::unreachable, "no"));
+  };
+  EXPECT_EQ(exec({"last", "--fail_fast"}), kSomeFailed);
+  EXPECT_EQ(fleets.back().asked_options.back().failed, ssh::parse_host("h2"));
+}
+
 TEST_F(ExecBesideARun, TakesTheMachinesThatAreNamed) {
   ASSERT_EQ(exec({"train", "-m", "2"}), kAllWell) << said;
   ASSERT_EQ(fleets.back().names.size(), 1U);
