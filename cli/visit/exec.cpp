@@ -69,6 +69,7 @@ Targets RunPlace::targets(Invocation& invocation) {
   try {
     run_ = run_to_visit(id_);
   } catch (const killfiles::NoSuchRun& fault) {
+    if (id_.starts_with("last")) throw;
     throw UsageError(
         fmt::format("{}; on hosts: dtool command -w {} -- PROGRAM", fault.what(), ssh::quote(id_)));
   }

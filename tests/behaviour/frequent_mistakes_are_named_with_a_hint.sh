@@ -43,6 +43,27 @@ torchrun train.py | 2 | torchrun is not a command | did you mean run?
 exec h1 ls | 2 | does not expect the word ls | dtool exec RUN -- ls
 exec -it h1 -- ls | 2 | -it is not a flag of dtool exec | dtool ssh gives a program a terminal
 ssh h1 ls | 2 | does not expect the word ls | dtool ssh RUN -- ls
+exec a -e F=1 -- ls | 2 | -e is not a flag of dtool exec | env VAR=VALUE PROGRAM
+exec a -w /data -- ls | 2 | -w is not a flag of dtool exec | 'cd FOLDER; ls'
+ssh a -L 8080:80 | 2 | -L is not a flag of dtool ssh | dtool forward makes a port
+ssh -t a | 2 | -t is not a flag of dtool ssh | a terminal
+ssh -p 2222 a | 2 | -p is not a flag of dtool ssh | HOST:PORT
+forward -L 8080:h1:80 h1 | 2 | -L is not a flag of dtool forward | dtool forward HOST [HERE:]THERE
+copy -r a b | 2 | -r is not a flag of dtool copy | folders are copied
+fetch a -D b | 2 | -D is not a flag of dtool fetch | dtool fetch RUN FOLDER
+status -j 7 | 2 | -j is not a flag of dtool status | dtool status RUN
+list --limit 5 | 2 | --limit is not a flag of dtool list | the newest first
+logs a --previous | 2 | --previous is not a flag of dtool logs | did you mean --first_failure?
+run --tee 3 -- true | 2 | --tee is not a flag of dtool run | dtool logs
+run --no-python -- true | 2 | --no_python is not a flag of dtool run | dtool run -- ./program
+run --report-bindings -- true | 2 | --report_bindings is not a flag of dtool run | --mpirun_arg
+run --mem-per-cpu 1G -- true | 2 | --mem_per_cpu is not a flag of dtool run | --sbatch_arg
+run --pty bash | 2 | --pty is not a flag of dtool run | dtool ssh gives a program a terminal
+run --restart always -- true | 2 | --restart is not a flag of dtool run | did you mean --max_restarts?
+run --network host -- true | 2 | --network is not a flag of dtool run | the network and the memory of its host
+jobs | 2 | jobs is not a command of dtool | did you mean list?
+wait a | 2 | wait is not a command of dtool | did you mean status --watch?
+scontrol show job 7 | 2 | scontrol is not a command of dtool | did you mean show?
 cp a b | 2 | cp is not a command of dtool | did you mean copy?
 top | 2 | top is not a command of dtool | did you mean status --watch?
 rm a | 2 | rm is not a command of dtool | did you mean kill --delete?
