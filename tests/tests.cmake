@@ -412,6 +412,7 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
     tests/trainer/ppo_loss_test.cpp
     tests/trainer/precision_test.cpp
     tests/trainer/recorded_step_test.cpp
+    tests/trainer/return_scale_test.cpp
     tests/trainer/stragglers_test.cpp
     tests/trainer/sum_rows_test.cpp
     tests/trainer/training_test.cpp

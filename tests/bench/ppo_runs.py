@@ -90,7 +90,7 @@ def run_of_lines(lines, threshold, per_cpu_second=float("nan")):
     before = 0
     for line in steps:
         if line.get("episode_steps"):
-            value = line.get("train_episode.r", line["train_reward"])  # the return before rewards were scaled
+            value = line["train_reward"]
             ended.append(((line["step"] - before) / line["episode_steps"], value))
             before = line["step"]
         recent = mean_of_last(ended)

@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <array>
+#include <fstream>
+#include <iterator>
 #include <utility>
 
 #include "tests/trainer/own_folder.h"
@@ -241,6 +243,20 @@ TEST_F(CorridorRun, WithoutAStateARunGoesOnWithNewEpisodes) {
   EXPECT_GT(scores_of(again)[1].second, 0.95) << said;
 }
 
+TEST_F(CorridorRun, ReturnsAreNormalisedButShownAsTheyAre) {
+  settings_.ppo.normalise_returns = NormaliseReturns::yes;
+  EncodedPolicy policy(kCorridorSpec, kSmallPolicy, at::kCPU);
+  const std::string said = train(policy);
+  EXPECT_GT(scores_of(policy)[1].second, 0.95) << said;
+  std::ifstream file(folder_ / "metrics.jsonl");
+  const std::string lines(std::istreambuf_iterator<char>(file), {});
+  const auto last = [&](const std::string& name) {
+    return std::stod(lines.substr(lines.rfind("\"" + name + "\":") + name.size() + 3));
+  };
+  EXPECT_GT(last("train_reward"), 0.9) << lines;
+  EXPECT_EQ(last("train_reward"), last("train_found")) << lines;
+}
+
 TEST_F(CorridorRun, ListedStagesFollowEachOtherWithLossesOfTheirOwn) {
   const LossWeights no_policy{1e-6, 0, 0};
   settings_.pipeline.listed = {{2560, {2, 4, 8}, no_policy, 1, 1}, {5120, {2, 4, 16}, {}, 1, 0.5}};
@@ -272,8 +288,9 @@ TEST(Collector, ALimitCutsAnEpisodeOffButNotTheValueOfWhatWouldHaveCome) {
     for (std::int64_t step = 0; step < kSteps; ++step) {
       // The eighth step leads back to the middle; the policy's ninth look would have seen that.
       const double expected = step + 1 == kLimit ? 0.5 * (10 * (kCells / 2) + 9) : 0;
-      EXPECT_EQ(rollout.rewards[step].min().item<double>(), expected) << step;
-      EXPECT_EQ(rollout.rewards[step].max().item<double>(), expected) << step;
+      EXPECT_EQ(rollout.last_values[step].min().item<double>(), expected) << step;
+      EXPECT_EQ(rollout.last_values[step].max().item<double>(), expected) << step;
+      EXPECT_EQ(rollout.rewards[step].abs().max().item<double>(), 0) << step;
       EXPECT_EQ(rollout.keep[step + 1].sum().item<double>(), step + 1 == kLimit ? 0 : 4);
     }
   }

@@ -8,7 +8,7 @@ cat > e.toml << 'END'
 workload = "objectnav"
 environment = {samplers = 8, step_limit = 40}
 model = {embedding = 16, hidden = 24}
-ppo = {num_steps = 16, num_mini_batch = 2, preemption_share = 1.0}
+ppo = {num_steps = 16, num_mini_batch = 2, preemption_share = 1.0, normalise_returns = true}
 pipeline = {steps = 49152, small_batch_steps = 24000, transition_steps_per_node = 2000, rollout_steps = [8, 16]}
 validation = {every_steps = 16384, episodes = 9}
 checkpoint = {every_steps = 8192, keep = 100}

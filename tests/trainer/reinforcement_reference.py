@@ -2,7 +2,7 @@
 """What PPO's parts must give, in double precision, from the papers' formulas and PyTorch's own modules.
 
 reinforcement_reference.py PART FOLDER reads FOLDER/NAME.npy and writes FOLDER/NAME.out (float64, row by row);
-tests/trainer/reference.h compares. Parts: advantages, gru, loss, actor_critic, policy:ENCODER:MEMORY:ACTIONS.
+tests/trainer/reference.h compares. Parts: advantages, scaled_rewards, gru, loss, actor_critic, policy:ENCODER:MEMORY:ACTIONS[:PRECISION].
 """
 import pathlib
 import sys
@@ -56,6 +56,22 @@ def advantages():
                     break
     write("advantages", result)
     write("returns", result + values[:steps])
+
+
+def scaled_rewards():
+    """Of rollouts that end at `ends`: each divided by the deviation of all discounted returns up to its end."""
+    rewards, keep, gamma = read("rewards"), read("keep"), float(read("gamma"))
+    returns, scaled, begin = numpy.zeros_like(rewards), [], 0
+    for t in range(len(rewards)):
+        for i in range(rewards.shape[1]):  # the sum over the episode
+            since = t
+            while since > 0 and keep[since, i] != 0:
+                since -= 1
+            returns[t, i] = sum(gamma ** (t - s) * rewards[s, i] for s in range(since, t + 1))
+    for end in read("ends").astype(int):
+        scaled.append(rewards[begin:end] / numpy.sqrt(returns[:end].var() + 1e-8))
+        begin = end
+    write("scaled", numpy.concatenate(scaled).clip(-10, 10))
 
 
 def run_cell(weights, inputs, memory, keep):
@@ -269,4 +285,4 @@ def policy(encoder, memory, actions):
 
 folder = pathlib.Path(sys.argv[2])
 part, *arguments = sys.argv[1].split(":")
-{"advantages": advantages, "gru": gru, "loss": loss, "actor_critic": actor_critic, "policy": policy}[part](*arguments)
+{"advantages": advantages, "scaled_rewards": scaled_rewards, "gru": gru, "loss": loss, "actor_critic": actor_critic, "policy": policy}[part](*arguments)

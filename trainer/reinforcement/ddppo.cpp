@@ -75,6 +75,7 @@ class DdPpo : public Workload {
   const std::unique_ptr<Environments> samplers_;
   Rollout rollout_;
   Collector collector_;
+  std::optional<ReturnScale> scale_;
   Stragglers stragglers_;
   Validator validator_;
   std::optional<Learner> learner_;
@@ -101,11 +102,15 @@ DdPpo::DdPpo(const Run& run, const DdPpoSettings& settings, const MakeEnvironmen
                  settings_.ppo.cuda_graph, [this](const std::string& why) { not_recorded_ = why; }),
       stragglers_(run.meeting, settings_.ppo.preemption_share,
                   run.experiment.distributed.collective_timeout),
-      validator_(make, settings_.validation, policy_, group_) {}
+      validator_(make, settings_.validation, policy_, group_) {
+  if (settings_.ppo.normalise_returns == NormaliseReturns::yes)
+    scale_.emplace(mine_.count, settings_.ppo.gamma);
+}
 
 void DdPpo::restore(const std::vector<NamedTensor>& others) {
   const auto all = count_all(shares_);
   const auto there = std::min(all, restore_samplers(others, mine_, *samplers_, collector_));
+  if (scale_) scale_->restore(others, mine_);
   if (there == all || group_.rank != 0) return;
   fmt::print("note: {} of {} samplers go on from the checkpoint, the others begin new episodes\n",
              there, all);
@@ -113,7 +118,12 @@ void DdPpo::restore(const std::vector<NamedTensor>& others) {
 
 /// A collective operation, since rank 0 keeps the samplers of all.
 std::vector<NamedTensor> DdPpo::others() {
-  return gather_samplers(group_, shares_, *samplers_, collector_);
+  std::vector<NamedTensor> all = gather_samplers(group_, shares_, *samplers_, collector_);
+  if (!scale_) return all;
+  for (const NamedTensor& each : scale_->statistics()) all.push_back(each);
+  all.push_back(
+      {"returns.now", gather_rows(group_, shares_, scale_->returns().unsqueeze(1)).flatten()});
+  return all;
 }
 
 void DdPpo::begin() {
@@ -127,6 +137,7 @@ Advance DdPpo::advance(const std::function<int()>& asked, ProgressLog* log) {
   const auto before = progress.steps;
   enter_stage(log);
   collect();
+  if (scale_) scale_->apply(rollout_, group_);
   learning_rate_ = learning_rate();
   const Learned learned =
       learner_->learn(rollout_, progress.rollouts, update(), learning_rate_, asked());

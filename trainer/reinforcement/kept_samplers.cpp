@@ -12,8 +12,16 @@ namespace dtool::trainer {
 
 namespace {
 
-/// [all samplers, values] from each rank's [its samplers, values]. Ranks with fewer samplers than
-/// others send empty rows, too, since all send equally much.
+const at::Tensor* find(const std::vector<NamedTensor>& kept, const char* name) {
+  for (const NamedTensor& each : kept) {
+    if (each.name == name) return &each.tensor;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+/// Ranks with fewer samplers than others send empty rows, too, since all send equally much.
 at::Tensor gather_rows(const Group& group, const std::vector<SamplerRange>& shares,
                        const at::Tensor& mine) {
   if (group.size == 1) return mine.cpu();
@@ -33,15 +41,6 @@ at::Tensor gather_rows(const Group& group, const std::vector<SamplerRange>& shar
   }
   return at::cat(rows[0]).cpu();
 }
-
-const at::Tensor* find(const std::vector<NamedTensor>& kept, const char* name) {
-  for (const NamedTensor& each : kept) {
-    if (each.name == name) return &each.tensor;
-  }
-  return nullptr;
-}
-
-}  // namespace
 
 std::vector<NamedTensor> gather_samplers(const Group& group,
                                          const std::vector<SamplerRange>& shares,

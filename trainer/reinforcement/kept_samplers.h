@@ -15,6 +15,10 @@
 
 namespace dtool::trainer {
 
+/// [all samplers, values] from each rank's [its samplers, values]. A collective operation.
+at::Tensor gather_rows(const Group& group, const std::vector<SamplerRange>& shares,
+                       const at::Tensor& mine);
+
 /// Gathers the states on rank 0, in the order of the ranks; the other ranks' result is meaningless.
 /// Nothing if the samplers have no state. `shares` are those of all ranks. A collective operation.
 std::vector<NamedTensor> gather_samplers(const Group& group,

@@ -91,7 +91,8 @@ Learned Learner::learn(const Rollout& rollout, std::int64_t number, const Update
   const auto t = rollout.steps;
   at::Tensor advantages = at::empty_like(rollout.log_probs);
   at::Tensor returns = at::empty_like(rollout.log_probs);
-  estimate_advantages({rollout.rewards, rollout.values, rollout.keep}, t,
+  const at::Tensor rewards = rollout.rewards + rollout.last_values;
+  estimate_advantages({rewards, rollout.values, rollout.keep}, t,
                       {settings_.gamma, settings_.gae_lambda}, advantages, returns);
   advantages = advantages.narrow(0, 0, t);
   auto sums = advantage_sums(advantages);

@@ -60,6 +60,8 @@ PpoSettings read_ppo(TomlReader& reader, const DdPpoSettings& settings) {
   ppo.use_clipped_value_loss = reader.boolean("ppo.use_clipped_value_loss", clips)
                                    ? ClippedValueLoss::yes
                                    : ClippedValueLoss::no;
+  ppo.normalise_returns =
+      reader.boolean("ppo.normalise_returns", false) ? NormaliseReturns::yes : NormaliseReturns::no;
   ppo.preemption_share = reader.number("ppo.preemption_share", ppo.preemption_share, {1e-6, 1.0});
   ppo.least_rollout_share =
       reader.number("ppo.least_rollout_share", ppo.least_rollout_share, {1e-6, 1.0});

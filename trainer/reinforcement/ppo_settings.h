@@ -16,6 +16,7 @@
 namespace dtool::trainer {
 
 enum class ClippedValueLoss { no, yes };
+enum class NormaliseReturns { no, yes };
 
 /// PPO with generalized advantage estimation, distributed over ranks as in DD-PPO. The defaults are
 /// those of AllenAct's PPOConfig and of its ObjectNav pipelines with DD-PPO.
@@ -26,6 +27,7 @@ struct PpoSettings : LossWeights {
   double gamma = 0.99;              ///< discount of a step
   double gae_lambda = 0.95;         ///< https://arxiv.org/abs/1506.02438, equation 16
   ClippedValueLoss use_clipped_value_loss = ClippedValueLoss::yes;
+  NormaliseReturns normalise_returns = NormaliseReturns::no;
   /// Once this share of the ranks has finished, the others cut their rollouts short
   /// (https://arxiv.org/abs/1911.00357, section 3); 1: never.
   double preemption_share = 0.6;

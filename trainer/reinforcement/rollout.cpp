@@ -49,6 +49,7 @@ Rollout::Rollout(std::int64_t num_steps, std::int64_t samplers, const Policy& po
       log_probs(reachable(at::zeros({num_steps, samplers}), policy.device())),
       values(reachable(at::zeros({num_steps + 1, samplers}), policy.device())),
       rewards(at::zeros({num_steps, samplers})),
+      last_values(at::zeros({num_steps, samplers})),
       keep(reachable(at::zeros({num_steps + 1, samplers}), policy.device())),
       memory_at_start(at::zeros({samplers, policy.memory_size()}, policy.device())) {}
 
@@ -102,6 +103,7 @@ void Collector::collect(Rollout& rollout, std::int64_t first_step,
   rollout.memory_at_start.copy_(memory_);
   rollout.keep[0].copy_(keep_);
   samplers_.observe(values_of<std::uint8_t>(rollout.observations[0]));
+  rollout.last_values.zero_();
   rollout.steps = 0;
   while (rollout.steps < rollout.capacity()) {
     for (std::size_t part = 0; part < parts_.size(); ++part) {
@@ -153,7 +155,7 @@ void Collector::begin_step(Rollout& rollout, const Part& part) {
   const auto t = rollout.steps;
   stepped_ = part;
   stepped_keep_ = rollout.keep[t + 1].data_ptr<float>();
-  stepped_rewards_ = rollout.rewards[t].data_ptr<float>();
+  stepped_values_ = rollout.last_values[t].data_ptr<float>();
   samplers_.begin(part.begin, part.end,
                   {values_of<float>(rollout.actions[t]), values_of<float>(rollout.rewards[t]),
                    endings_, values_of<std::uint8_t>(rollout.observations[t + 1]),
@@ -170,8 +172,8 @@ void Collector::finish_step() {
   stepped_ = {};
 }
 
-/// An episode that a limit cut off would have gone on: its last reward includes the discounted
-/// value of the state that it would have gone on from (Pardo et al. 2018,
+/// An episode that a limit cut off would have gone on: the discounted value of the state that it
+/// would have gone on from is part of its return (Pardo et al. 2018,
 /// https://arxiv.org/abs/1712.00378, section 4).
 void Collector::add_values_of_last_states() {
   std::vector<std::int64_t> cut_off;
@@ -188,13 +190,42 @@ void Collector::add_values_of_last_states() {
                                 .contiguous();
   const float* value = values.data_ptr<float>();
   for (const std::int64_t each : cut_off) {
-    stepped_rewards_[each] += static_cast<float>(gamma_) * *value++;
+    stepped_values_[each] = static_cast<float>(gamma_) * *value++;
   }
 }
 
 void Collector::restore(const at::Tensor& memory, const at::Tensor& keep) {
   memory_.narrow(0, 0, memory.size(0)).copy_(memory);
   keep_.narrow(0, 0, keep.size(0)).copy_(keep);
+}
+
+ReturnScale::ReturnScale(std::int64_t samplers, double gamma)
+    : gamma_(gamma), returns_(at::zeros({samplers}, at::kDouble)), moments_(1, at::kCPU) {}
+
+void ReturnScale::apply(Rollout& rollout, const Group& group) {
+  constexpr double kFurthest = 10;
+  at::Tensor rewards = rollout.rewards.narrow(0, 0, rollout.steps);
+  const at::Tensor returns = rewards.to(at::kDouble);
+  for (std::int64_t t = 0; t < rollout.steps; ++t) {
+    returns_.mul_(rollout.keep[t]).mul_(gamma_).add_(returns[t]);
+    returns[t].copy_(returns_);
+  }
+  moments_.update(returns.unsqueeze(-1), group);
+  rewards.div_(std::sqrt(moments_.variance().item<double>() + 1e-8));
+  rewards.clamp_(-kFurthest, kFurthest);
+}
+
+void ReturnScale::restore(const std::vector<NamedTensor>& kept, const SamplerRange& mine) {
+  for (const NamedTensor& each : kept) {
+    for (const NamedTensor& own : statistics()) {
+      if (own.name == each.name && own.tensor.sizes() == each.tensor.sizes())
+        own.tensor.copy_(each.tensor);
+    }
+    if (each.name != "returns.now" || each.tensor.dim() != 1) continue;
+    const std::int64_t first = std::min(each.tensor.numel(), mine.first);
+    const std::int64_t count = std::min(each.tensor.numel() - first, mine.count);
+    returns_.narrow(0, 0, count).copy_(each.tensor.narrow(0, first, count));
+  }
 }
 
 // The keys in the store: `rollout/<number>/finished` counts the ranks that have finished it, and

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "trainer/ranks/rendezvous.h"
+#include "trainer/reinforcement/mini_batches.h"
+#include "trainer/reinforcement/observation_encoder.h"
 #include "trainer/reinforcement/policy.h"
 #include "trainer/training/graphed_step.h"
 
@@ -29,8 +31,10 @@ struct Rollout {
   at::Tensor actions;       ///< float [T, N, values of an action]
   at::Tensor log_probs;     ///< float [T, N], of the actions taken
   at::Tensor values;        ///< float [T + 1, N]
-  /// float [T, N]; where a limit cut the episode off, with the discounted value of its last state.
-  at::Tensor rewards;
+  at::Tensor rewards;       ///< float [T, N]
+  /// float [T, N]: where a limit cut the episode off, the discounted value of its last state, which
+  /// the update adds to the reward; else 0.
+  at::Tensor last_values;
   at::Tensor keep;             ///< float [T + 1, N], 0 if that observation begins an episode
   at::Tensor memory_at_start;  ///< float [N, H], on the policy's device
   std::int64_t steps = 0;
@@ -84,10 +88,34 @@ class Collector {
   std::vector<std::optional<GraphedStep>> recorded_;  ///< look() for each part
   double gamma_;
   std::vector<Ending> endings_;
-  at::Tensor last_observations_;      ///< uint8 [N, observation_bytes]
-  Part stepped_;                      ///< part whose step is running
-  float* stepped_keep_ = nullptr;     ///< [N], of the observations after that step
-  float* stepped_rewards_ = nullptr;  ///< [N], of that step
+  at::Tensor last_observations_;     ///< uint8 [N, observation_bytes]
+  Part stepped_;                     ///< part whose step is running
+  float* stepped_keep_ = nullptr;    ///< [N], of the observations after that step
+  float* stepped_values_ = nullptr;  ///< [N], of the last states of that step
+};
+
+/// What the rewards of a rank's samplers are divided by: the running standard deviation of the
+/// discounted returns that episodes had so far, over all steps of all ranks. As Gymnasium's
+/// NormalizeReward and stable-baselines3's VecNormalize do; checkpoints keep it.
+class ReturnScale {
+ public:
+  /// `gamma` is the discount of a step.
+  ReturnScale(std::int64_t samplers, double gamma);
+
+  /// Counts the rollout's rewards, then divides them; none is further from 0 than 10 afterwards. A
+  /// collective operation.
+  void apply(Rollout& rollout, const Group& group);
+
+  /// The discounted return of each sampler's episode so far: double [N].
+  const at::Tensor& returns() const { return returns_; }
+  std::vector<NamedTensor> statistics() const { return moments_.buffers("returns."); }
+  /// Restores what of it is in a checkpoint, the returns as `now` of all samplers.
+  void restore(const std::vector<NamedTensor>& kept, const SamplerRange& mine);
+
+ private:
+  double gamma_;
+  at::Tensor returns_;
+  RunningMoments moments_;
 };
 
 // Cuts the rollouts of stragglers short: once a given share of the ranks has finished, the others
