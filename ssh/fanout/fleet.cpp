@@ -419,9 +419,8 @@ std::vector<HostResult> Fleet::run(std::vector<Task> tasks, Events& events,
   round.is_answered.resize(tasks.size());
   round.begun.resize(tasks.size());
   round.in_shell.resize(tasks.size());
-  const auto limits =
-      tasks.size() <= width_ ? SharedOutputs::Limits::yes : SharedOutputs::Limits::no;
-  round.outputs.emplace(reactor_, tasks.size(), limits);
+  using enum SharedOutputs::Limits;
+  round.outputs.emplace(reactor_, tasks.size(), tasks.size() <= width_ ? yes : no);
   for (std::size_t i = 0; i < tasks.size(); ++i) round.results[i].host = hosts_.at(tasks[i].host);
   round.tasks = std::move(tasks);
   round.events = &events;
