@@ -37,13 +37,14 @@ std::string state_of(const RunRecord& run) {
   return (run.is_state_known ? "" : "not known: ") + run.state_now;
 }
 
-/// A row for each difference, or two where a value is long; nothing where there is none.
+/// A row for each difference, or two where long values differ; nothing where there is none.
 void tell(Console& console, std::string_view title, const std::vector<Difference>& rows) {
   if (rows.empty()) return;
   constexpr std::size_t kWidestName = 40;
   constexpr std::size_t kWidestValue = 28;
   const auto is_long = [](const Difference& each) {
-    return std::max(each.before.size(), each.now.size()) > kWidestValue;
+    const std::size_t now = each.before.empty() ? 0 : each.now.size();
+    return std::max(each.before.size(), now) > kWidestValue;
   };
   std::size_t name_width = 0;
   std::size_t before_width = 1;

@@ -162,7 +162,7 @@ expect_exit 0 dtool run --json --runs_on h1 -- bash -c 'echo begun; sleep 300'
 run_id=$(json 'd["run_id"]')
 eventually 20 has_begun
 expect_exit 0 dtool status "$run_id"
-expect_output "^$run_id: running on 1 machine"
+expect_output "^$run_id: running on 1 of 1 machine"
 expect_exit 0 dtool kill --yes --delete "$run_id"
 expect_error 'none is left'
 expect_exit 0 dtool run --follow --runs_on h1 -- bash -c 'sleep 3; echo "ended well"'
