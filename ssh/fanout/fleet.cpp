@@ -442,9 +442,8 @@ std::vector<HostResult> Fleet::run(std::vector<Task> tasks, Events& events,
 }  // namespace
 
 std::unique_ptr<Remote> make_fleet(std::vector<Host> hosts, const ConnectOptions& options) {
-  auto fleet = std::make_unique<Fleet>(std::move(hosts), options);
-  if (options.trace.empty()) return fleet;
-  return traced(std::move(fleet), options.trace);
+  std::unique_ptr<Remote> fleet = std::make_unique<Fleet>(std::move(hosts), options);
+  return options.trace.empty() ? std::move(fleet) : traced(std::move(fleet), options.trace);
 }
 
 }  // namespace dtool::ssh
