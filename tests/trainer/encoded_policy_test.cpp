@@ -294,6 +294,24 @@ TEST_F(EncodedPolicyReference, LearnsAsPyTorchsModulesDo) {
   }
 }
 
+TEST_F(EncodedPolicyReference, PyTorchComputesWithTheFileOfATrainedOne) {
+  const EnvironmentSpec spec{{kNumbers}, kChoice, {"reward"}};
+  PolicySettings settings;
+  settings.normalise_observations = NormaliseObservations::yes;
+  torch::manual_seed(4);
+  EncodedPolicy policy(spec, settings, at::kCPU);
+  const at::Tensor numbers = 5 + 3 * at::randn({kSamplers, 4});
+  const at::Tensor observations = numbers.view(at::kByte);
+  policy.update_statistics(observations, {});
+  std::ofstream(folder_ / "trained_model.pt", std::ios::binary) << policy.exported();
+  give("numbers", numbers);
+  work_out("exported");
+  const PolicyOutput output =
+      policy.act(observations, at::zeros({kSamplers, 0}), at::ones({kSamplers}));
+  expect_close("logits", output.logits, 1e-5);
+  expect_close("values", output.values, 1e-5);
+}
+
 TEST(RunningMoments, AreThoseOfAllThatWasSeen) {
   torch::manual_seed(7);
   const at::Tensor values = 1000 + 3 * at::randn({400, 2});

@@ -2,7 +2,7 @@
 """What PPO's parts must give, in double precision, from the papers' formulas and PyTorch's own modules.
 
 reinforcement_reference.py PART FOLDER reads FOLDER/NAME.npy and writes FOLDER/NAME.out (float64, row by row);
-tests/trainer/reference.h compares. Parts: advantages, scaled_rewards, gru, loss, actor_critic, policy:ENCODER:MEMORY:ACTIONS[:PRECISION].
+tests/trainer/reference.h compares. Parts: advantages, scaled_rewards, gru, loss, actor_critic, exported, policy:ENCODER:MEMORY:ACTIONS[:PRECISION].
 """
 import pathlib
 import sys
@@ -154,6 +154,18 @@ def actor_critic():
     write_gradients(parameters)
 
 
+def exported():
+    """The policy of numbers from a run's trained_model.pt, which has all that it takes."""
+    saved = {name: each.double() for name, each in torch.load(folder / "trained_model.pt", weights_only=True).items()}
+    off = torch.from_numpy(read("numbers")) - saved["numbers.mean"]
+    seen = (off / torch.sqrt(saved["numbers.variance"] + 1e-8)).clamp(-10, 10)
+    for layer in "numbers.fc1", "numbers.fc2":
+        seen = torch.tanh(nn.functional.linear(seen, saved[layer + ".weight"], saved[layer + ".bias"]))
+    both = nn.functional.linear(seen, saved["head.weight"], saved["head.bias"])
+    write("logits", both[:, :-1])
+    write("values", both[:, -1])
+
+
 def nature(channels):
     """As CleanRL's and stable-baselines3's for Atari, with half of their widths."""
     return nn.Sequential(nn.Conv2d(channels, 16, 8, stride=4), nn.ReLU(), nn.Conv2d(16, 32, 4, stride=2), nn.ReLU(),
@@ -285,4 +297,5 @@ def policy(encoder, memory, actions):
 
 folder = pathlib.Path(sys.argv[2])
 part, *arguments = sys.argv[1].split(":")
-{"advantages": advantages, "scaled_rewards": scaled_rewards, "gru": gru, "loss": loss, "actor_critic": actor_critic, "policy": policy}[part](*arguments)
+{"advantages": advantages, "scaled_rewards": scaled_rewards, "gru": gru, "loss": loss, "actor_critic": actor_critic, "exported": exported,
+ "policy": policy}[part](*arguments)

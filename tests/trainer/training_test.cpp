@@ -69,7 +69,6 @@ struct NotedWorkload : Workload {
     calls += "clock\n";
     if (progress.steps == requested_after) pass_request(requested);
   }
-  void finish() override { calls += "finish\n"; }
 
   void note(const std::string& name, const Due& due) {
     calls += std::to_string(progress.steps) + " " + name + (due.line ? " line" : "") +
@@ -149,8 +148,7 @@ TEST_F(Loop, TellsEvaluatesAndKeepsWhenEachIsDue) {
             "2 tell checkpoint\n2 close checkpoint score\nclock\n"
             "3 tell line\n3 close line score\n"
             "4 tell checkpoint\n4 close checkpoint score\nclock\n"
-            "5 tell evaluation checkpoint\nevaluate\n5 close evaluation checkpoint score\nclock\n"
-            "finish\n");
+            "5 tell evaluation checkpoint\nevaluate\n5 close evaluation checkpoint score\nclock\n");
   EXPECT_EQ(kept(), (Steps{2, 4, 5}));
   EXPECT_TRUE(has_best());
   EXPECT_EQ(workload.progress.seed, 7u);
@@ -165,7 +163,7 @@ TEST_F(Loop, KeepsNothingWhereNothingIsToBeKept) {
   workload.kept_at = 1;
   train(workload);
   EXPECT_EQ(workload.calls,
-            "begin\n1 tell evaluation\nevaluate\n1 close evaluation score\nclock\nfinish\n");
+            "begin\n1 tell evaluation\nevaluate\n1 close evaluation score\nclock\n");
   EXPECT_EQ(kept(), Steps{});
   EXPECT_FALSE(has_best());
 }
@@ -193,7 +191,7 @@ TEST_F(Loop, GoesOnFromTheLatestCheckpoint) {
   NotedWorkload third;
   third.last = 3;
   train(third);
-  EXPECT_EQ(third.calls, "restore samplers\nbegin\nevaluate\nfinish\n") << "it is over";
+  EXPECT_EQ(third.calls, "restore samplers\nbegin\nevaluate\n") << "it is over";
   NotedWorkload fourth;
   fourth.last = 3;
   fourth.epoch = 1;
@@ -271,7 +269,7 @@ TEST_F(Loop, AnotherRankThan0MakesTheSameCallsAndWritesNothing) {
   const dtool::trainer::Run run{experiment_, options_, meeting_, group};
   dtool::trainer::train(run, second);
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
-  EXPECT_EQ(second.calls + "finish\n", first.calls);
+  EXPECT_EQ(second.calls, first.calls);
   EXPECT_FALSE(fs::exists(options_.output_dir));
   EXPECT_EQ(take_request(), SIGUSR1) << "only rank 0 takes it";
 }

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <torch/csrc/jit/serialization/export.h>
 #include <torch/script.h>
 
 #include <filesystem>
@@ -93,7 +94,7 @@ class ScriptModel : public Model {
 
   RandomNumbers random_numbers() const override { return RandomNumbers::drawn; }  // it may
 
-  std::optional<std::string> exported() const override {
+  std::string exported() const override {
     std::ostringstream bytes;
     module_.save(bytes);
     return std::move(bytes).str();
@@ -105,6 +106,29 @@ class ScriptModel : public Model {
 };
 
 }  // namespace
+
+/// torch::pickle_save does the same, but with types that torch.load refuses, since reading them
+/// runs code.
+std::string Weights::exported() const {
+  c10::Dict<std::string, at::Tensor> named;
+  for (const auto& tensors : {parameters(), buffers()}) {
+    for (const NamedTensor& each : tensors) named.insert(each.name, each.tensor.detach().cpu());
+  }
+  std::string words, bytes;
+  torch::jit::Pickler pickler([&](const char* some, std::size_t size) { words.append(some, size); },
+                              nullptr, nullptr, nullptr, nullptr, /*tag_aggregates=*/false);
+  pickler.protocol();
+  pickler.pushIValue(named);
+  pickler.stop();
+  caffe2::serialize::PyTorchStreamWriter file([&](const void* some, std::size_t size) {
+    bytes.append(static_cast<const char*>(some), size);
+    return size;
+  });
+  torch::jit::writeArchiveAndTensors("data", words.data(), words.size(), pickler.tensorData(),
+                                     file);
+  file.writeEndOfFile();
+  return bytes;
+}
 
 std::vector<at::Tensor> tensors_of(const std::vector<NamedTensor>& named) {
   std::vector<at::Tensor> tensors;

@@ -6,7 +6,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +31,10 @@ struct Weights {
   virtual std::vector<NamedTensor> parameters() const = 0;
   /// Other values that training changes, such as the running averages of batch norm.
   virtual std::vector<NamedTensor> buffers() const = 0;
+
+  /// The content of a file for PyTorch: for torch.load, a dict of these tensors by their names; a
+  /// TorchScript module's for torch.jit.load.
+  virtual std::string exported() const;
 };
 
 /// A model that learns from samples.
@@ -42,9 +45,6 @@ struct Model : Weights {
 
   /// Whether `forward` draws random numbers in training, as dropout does.
   virtual RandomNumbers random_numbers() const = 0;
-
-  /// The trained model in its own file format; absent if there are only checkpoints.
-  virtual std::optional<std::string> exported() const { return std::nullopt; }
 };
 
 /// The tensors without their names.

@@ -17,7 +17,6 @@
 #include "trainer/data/provide_data.h"
 #include "trainer/data/sampler.h"
 #include "trainer/launch/launch.h"
-#include "trainer/report/written_file.h"
 #include "trainer/settings/usage_error.h"
 #include "trainer/supervised/objective.h"
 #include "trainer/supervised/supervised_settings.h"
@@ -119,7 +118,6 @@ class Supervised : public Workload {
   Evaluation evaluate(ProgressLog* log) override;
   void close(const Due& due, const Scores& scores, ProgressLog* log) override;
   void restart_clock() override { window_.begin_again(); }
-  void finish() override;
 
  private:
   void begin_leg(ProgressLog* log);
@@ -312,11 +310,6 @@ void Supervised::close(const Due& due, const Scores& scores, ProgressLog* log) {
   epoch_sums_ = untold_sums_ = {};
   if (due.evaluation) done.scores = scores;
   if (log != nullptr) log->epoch(done);
-}
-
-void Supervised::finish() {
-  const auto model = objective_.model().exported();
-  if (model) write_whole(run_.options.output_dir / "trained_model.pt", *model);
 }
 
 const SupervisedSettings& settings_of(const Experiment& experiment) {

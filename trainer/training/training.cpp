@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "trainer/launch/requests.h"
+#include "trainer/report/written_file.h"
 #include "trainer/training/snapshot.h"
 
 namespace dtool::trainer {
@@ -67,7 +68,7 @@ void Training::run() {
   if (log_ && keeper_.kept_step() == progress_.steps) answer(take_request());
   await_no_requests();
   if (!log_) return;
-  workload_.finish();
+  write_whole(run_.options.output_dir / "trained_model.pt", workload_.model().exported());
   log_->finish(scores_);
 }
 

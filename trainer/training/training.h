@@ -94,9 +94,6 @@ class Workload {
   /// Called after an evaluation or a checkpoint, whose time does not count as training.
   virtual void restart_clock() = 0;
 
-  /// The run is over: writes its results besides checkpoints. For rank 0.
-  virtual void finish() {}
-
   Progress progress;
 };
 
