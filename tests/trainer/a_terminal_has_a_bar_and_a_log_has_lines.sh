@@ -20,7 +20,7 @@ digits_experiment short.toml train.epochs=3 data.train_samples=6400 data.test_sa
 endless_experiment endless.toml logging.every_steps=5 train.evaluate_every=1000000
 
 "$trainer" short.toml > short.log 2>&1 || fail "exit code $?"
-grep -qE '^epoch 1/3  step 5  loss [0-9.]+  lr 0.001  samples/s [0-9]+  [0-9]+ (s|min .*) left$' short.log || fail "no plain line"
+grep -qE '^epoch 1/3  step 5  loss [0-9.]+  lr 0.001  samples/s [0-9]+  train accuracy [0-9.]+  [0-9]+ (s|min .*) left$' short.log || fail "no plain line"
 [ "$(grep -c '^epoch ./3 done' short.log)" = 3 ] || fail "not three epochs"
 ! grep -q '[[:cntrl:]]' short.log || fail "a control character in a log"
 

@@ -15,16 +15,17 @@ namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
-at::Tensor loss(double value) {
-  return at::scalar_tensor(value);
+at::Tensor loss(double value, int right = 0) {
+  return at::tensor({value, static_cast<double>(right)}, at::kFloat);
 }
 
 TEST(LossWindow, WeighsEachLossByItsSamples) {
   on_every_rank([](const Group& group) {
     LossWindow window;
-    window.add(loss(1 + group.rank), 10, 1);
-    window.add(loss(4), 2, 2);
+    window.add(loss(1 + group.rank, 7), 10, 1);
+    window.add(loss(4, group.rank), 2, 2);
     const LossSums sums = window.take(group);
+    EXPECT_EQ(sums.right, 7 * kRanks + 1 + 2);
     EXPECT_EQ(sums.samples, 12 * kRanks);
     EXPECT_EQ(sums.loss, (1 + 2 + 3) * 10 + 4 * 2 * kRanks);
     EXPECT_EQ(window.take(group).samples, 0);

@@ -128,10 +128,10 @@ Names waiting_in_step(const Group& group, const Case& wanted) {
   const OptimizerSettings optimizing{wanted.optimizer, 1e-3, {}, 0.9, 0.999, 1e-8, 0.9, 1e-2, 0};
   Optimizer optimizer(parameters, optimizing);
   DataParallel parallel(group, parameters);
-  const at::Tensor loss = at::zeros({}, floats);
+  const at::Tensor results = at::zeros({2}, floats);
 
   const auto work = [&](const std::vector<at::Tensor>& inputs) {
-    step_on_device(drawn_in(inputs, 2), objective, parallel, optimizer, loss);
+    step_on_device(drawn_in(inputs, 2), objective, parallel, optimizer, results);
   };
   optimizer.prepare(1e-3);
   Names waiting;

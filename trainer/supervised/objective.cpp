@@ -47,12 +47,17 @@ at::Tensor Objective::outputs(const Batch& batch) {
   return model_->forward(batch.inputs).to(at::kFloat);
 }
 
-at::Tensor Objective::loss(const Batch& batch) {
-  return mean_loss(loss_, outputs(batch), targets_of(batch));
+at::Tensor Objective::loss(const Batch& batch, const at::Tensor& right) {
+  const at::Tensor answers = outputs(batch);
+  const at::Tensor mean = mean_loss(loss_, answers, targets_of(batch));
+  if (right.defined() && is_classifier()) {
+    right.add_(answers.detach().argmax(1).eq(batch.targets).sum());
+  }
+  return mean;
 }
 
 std::vector<ScoreName> Objective::scores() const {
-  if (loss_ != Loss::cross_entropy) return {{"test_loss", Better::lower}};
+  if (!is_classifier()) return {{"test_loss", Better::lower}};
   return {{"test_loss", Better::lower}, {"test_accuracy", Better::higher}};
 }
 
@@ -61,17 +66,16 @@ std::vector<double> Objective::evaluate(Range range) {
   const c10::NoGradGuard no_gradients;
   model_->set_mode(Mode::evaluation);
   double loss_sum = 0;
-  double correct = 0;
+  double right = 0;
   for (auto begin = range.begin; begin < range.end; begin += kChunk) {
     const Batch batch = gather(data_.test, Range{begin, std::min(begin + kChunk, range.end)});
     const at::Tensor answers = outputs(batch);
     loss_sum += mean_loss(loss_, answers, targets_of(batch)).item<double>() *
                 static_cast<double>(batch.size());
-    if (loss_ != Loss::cross_entropy) continue;
-    correct += answers.argmax(1).eq(batch.targets).sum().item<double>();
+    if (is_classifier()) right += answers.argmax(1).eq(batch.targets).sum().item<double>();
   }
-  if (loss_ != Loss::cross_entropy) return {loss_sum};
-  return {loss_sum, correct};
+  if (!is_classifier()) return {loss_sum};
+  return {loss_sum, right};
 }
 
 // Sums in double precision on the host; a GPU's losses are fetched together.
@@ -103,26 +107,28 @@ at::Tensor shaped_as(const at::Tensor& outputs, const at::Tensor& targets) {
 
 }  // namespace
 
-void LossWindow::add(const at::Tensor& mean_loss, std::int64_t samples, std::int64_t step) {
-  if (mean_loss.is_cpu()) return count(mean_loss.item<double>(), samples, step);
-  // A copy, since the loss's maker may put the next step's loss into the same memory.
-  pending_.push_back({mean_loss.detach().clone(), samples, step});
+void LossWindow::add(const at::Tensor& results, std::int64_t samples, std::int64_t step) {
+  if (results.is_cpu()) return count(results.data_ptr<float>(), samples, step);
+  // A copy, since the next step's results may go into the same memory.
+  pending_.push_back({results.clone(), samples, step});
   if (pending_.size() == kMostPending) fetch_pending();
 }
 
-void LossWindow::count(double mean_loss, std::int64_t samples, std::int64_t step) {
+void LossWindow::count(const float* results, std::int64_t samples, std::int64_t step) {
+  const double mean_loss = results[0];
   sums_.loss += mean_loss * static_cast<double>(samples);
+  sums_.right += results[1];
   sums_.samples += static_cast<double>(samples);
   if (!std::isfinite(mean_loss)) sums_.first_bad_step = std::min(sums_.first_bad_step, step);
 }
 
 void LossWindow::fetch_pending() {
   if (pending_.empty()) return;
-  std::vector<at::Tensor> losses;
-  for (const Pending& each : pending_) losses.push_back(each.mean_loss);
-  const at::Tensor fetched = at::stack(losses).to(at::kDouble).cpu();
+  std::vector<at::Tensor> all;
+  for (const Pending& each : pending_) all.push_back(each.results);
+  const at::Tensor fetched = at::stack(all).cpu();
   for (std::size_t i = 0; i < pending_.size(); ++i) {
-    count(fetched.data_ptr<double>()[i], pending_[i].samples, pending_[i].step);
+    count(fetched.data_ptr<float>() + 2 * i, pending_[i].samples, pending_[i].step);
   }
   pending_.clear();
 }
@@ -130,9 +136,10 @@ void LossWindow::fetch_pending() {
 LossSums LossWindow::take(const Group& group) {
   fetch_pending();
   LossSums sums = sums_;
-  const auto over_ranks = sum_over_ranks(group, {sums.loss, sums.samples});
+  const auto over_ranks = sum_over_ranks(group, {sums.loss, sums.right, sums.samples});
   sums.loss = over_ranks[0];
-  sums.samples = over_ranks[1];
+  sums.right = over_ranks[1];
+  sums.samples = over_ranks[2];
   sums.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
   begin_again();
   return sums;
@@ -204,20 +211,18 @@ std::vector<DrawnBatch> drawn_in(const std::vector<at::Tensor>& tensors, std::si
 
 /// Only the last batch's gradients are exchanged: by then the others' are in the sum.
 void step_on_device(const std::vector<DrawnBatch>& batches, Objective& objective,
-                    DataParallel& parallel, Optimizer& optimizer, const at::Tensor& loss) {
+                    DataParallel& parallel, Optimizer& optimizer, const at::Tensor& results) {
   const auto samples = static_cast<double>(samples_of(batches));
+  const at::Tensor loss = results[0], right = results[1];
+  results.zero_();
   parallel.begin_step();
   for (std::size_t i = 0; i < batches.size(); ++i) {
-    const at::Tensor mean = objective.loss(batches[i].from(objective.data().train));
+    const at::Tensor mean = objective.loss(batches[i].from(objective.data().train), right);
     const double share = static_cast<double>(batches[i].size()) / samples;
     const at::Tensor part = share == 1 ? mean : mean * share;
     const bool is_last = i + 1 == batches.size();
     parallel.backward(part, is_last ? AcrossRanks::yes : AcrossRanks::no);
-    if (i == 0) {
-      loss.copy_(part.detach());
-    } else {
-      loss.add_(part.detach());
-    }
+    loss.add_(part.detach());
   }
   optimizer.apply();
 }

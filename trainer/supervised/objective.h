@@ -43,8 +43,12 @@ class Objective {
   Model& model() { return *model_; }
   const DataSets& data() const { return data_; }
 
-  /// The mean loss over a batch, a scalar.
-  at::Tensor loss(const Batch& batch);
+  /// The mean loss over a batch, a scalar. A classifier's right answers are added to `right`, a
+  /// scalar, where it is given.
+  at::Tensor loss(const Batch& batch, const at::Tensor& right = {});
+
+  /// Whether answers are right or wrong.
+  bool is_classifier() const { return loss_ == Loss::cross_entropy; }
 
   /// The numbers that `evaluate` returns; the last one decides which model is best.
   std::vector<ScoreName> scores() const;
@@ -68,7 +72,8 @@ class Objective {
 
 /// Sums over all ranks; seconds are this rank's.
 struct LossSums {
-  double loss = 0;  ///< the sum of each sample's loss
+  double loss = 0;   ///< the sum of each sample's loss
+  double right = 0;  ///< a classifier's right answers
   double samples = 0;
   double seconds = 0;
   /// This rank's first step whose loss is not finite.
@@ -76,29 +81,31 @@ struct LossSums {
 
   void operator+=(const LossSums& other) {
     loss += other.loss;
+    right += other.right;
     samples += other.samples;
     seconds += other.seconds;
   }
 };
 
-/// Sums since the last take(). A GPU's losses stay on the GPU until then, so that no step waits for
-/// them.
+/// Sums since the last take(). A GPU's results stay on the GPU until then, so that no step waits
+/// for them.
 class LossWindow {
  public:
-  /// `step` is the run's step, for the message if this loss is not finite.
-  void add(const at::Tensor& mean_loss, std::int64_t samples, std::int64_t step);
+  /// `results` are float [2]: a step's mean loss, and its right answers. `step` is the run's, for
+  /// the message if this loss is not finite.
+  void add(const at::Tensor& results, std::int64_t samples, std::int64_t step);
   /// A collective operation; starts new sums.
   LossSums take(const Group& group);
   void begin_again();
 
  private:
-  /// A step's loss that is still on its device.
+  /// A step's results that are still on their device.
   struct Pending {
-    at::Tensor mean_loss;
+    at::Tensor results;
     std::int64_t samples = 0;
     std::int64_t step = 0;
   };
-  void count(double mean_loss, std::int64_t samples, std::int64_t step);
+  void count(const float* results, std::int64_t samples, std::int64_t step);
   void fetch_pending();
 
   std::vector<Pending> pending_;
@@ -120,11 +127,12 @@ std::vector<at::Tensor> tensors_of(const std::vector<DrawnBatch>& batches);
 std::vector<DrawnBatch> drawn_in(const std::vector<at::Tensor>& tensors, std::size_t count);
 
 /// One step with the mean loss of `batches`, from the objective's training set, in which each
-/// counts by its samples; `loss`, a scalar on the device, gets that mean. It must neither wait for
-/// the device nor depend on a changing number in the CPU's memory. `Optimizer::prepare` comes
+/// counts by its samples; `results`, float [2] on the device, gets that mean and a classifier's
+/// right answers. It must neither wait for the device nor depend on a changing number in the CPU's
+/// memory. `Optimizer::prepare` comes
 /// before.
 void step_on_device(const std::vector<DrawnBatch>& batches, Objective& objective,
-                    DataParallel& parallel, Optimizer& optimizer, const at::Tensor& loss);
+                    DataParallel& parallel, Optimizer& optimizer, const at::Tensor& results);
 
 // The precision of the forward pass: float32 like the parameters, or bfloat16 where PyTorch's
 // autocast considers it safe.

@@ -101,7 +101,7 @@ class Supervised : public Workload {
               objective.data().train.size() / run.group.size),
         parameters_(trained_parameters(objective, run.group)),
         optimizer_(parameters_, run.experiment.optimizer),
-        loss_(at::zeros({}, at::TensorOptions(run.group.device).dtype(at::kFloat))) {
+        results_(at::zeros({2}, at::TensorOptions(run.group.device).dtype(at::kFloat))) {
     progress.training_samples = objective_.data().train.size();
   }
 
@@ -126,7 +126,7 @@ class Supervised : public Workload {
   std::vector<DrawnBatch> next_batches();
   void step();
   void compute(const std::vector<DrawnBatch>& batches) {
-    step_on_device(batches, objective_, *parallel_, optimizer_, loss_);
+    step_on_device(batches, objective_, *parallel_, optimizer_, results_);
   }
   double learning_rate() const;
   Report report(const LossSums& sums) const;
@@ -146,7 +146,7 @@ class Supervised : public Workload {
   bool ended_leg_ = false;              ///< the last step did
   bool ended_epoch_ = false;            ///< the last step ended an epoch, or the run within one
   std::int64_t epoch_ = 0;              ///< the epoch of the last step, from 1
-  at::Tensor loss_;                     ///< mean of the step's; always in the same place
+  at::Tensor results_;                  ///< those of the step; always in the same place
   LossWindow window_;
   LossSums epoch_sums_;
   LossSums untold_sums_;      ///< the sums since the last line
@@ -254,7 +254,7 @@ void Supervised::step() {
   } else {
     compute(batches_);
   }
-  window_.add(loss_, samples_of(batches_), progress.steps + 1);
+  window_.add(results_, samples_of(batches_), progress.steps + 1);
   ++progress.steps;
   ++progress.stage_steps;
 }
@@ -281,11 +281,12 @@ void Supervised::tell(const Due& due, ProgressLog* log) {
 
 Report Supervised::report(const LossSums& sums) const {
   const auto divided = [](double sum, double by) { return by > 0 ? sum / by : 0; };
+  const Scores scores = {{"train_accuracy", divided(sums.right, sums.samples)}};
   return {position(),
           divided(sums.loss, sums.samples),
           learning_rate_,
           divided(sums.samples, sums.seconds),
-          {},
+          objective_.is_classifier() ? scores : Scores{},
           {}};
 }
 
@@ -308,7 +309,7 @@ void Supervised::close(const Due& due, const Scores& scores, ProgressLog* log) {
   if (!ended_epoch_) return;
   Report done = report(epoch_sums_);
   epoch_sums_ = untold_sums_ = {};
-  if (due.evaluation) done.scores = scores;
+  if (due.evaluation) done.scores.insert(done.scores.end(), scores.begin(), scores.end());
   if (log != nullptr) log->epoch(done);
 }
 
