@@ -450,6 +450,7 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
       environments_of_others_are_learned
       killed_fifty_times_it_ends_the_same
       learns_digits
+      learns_from_arrays
       learns_from_csv_tables
       learns_mnist_on_three_ranks
       machines_that_disagree_are_refused

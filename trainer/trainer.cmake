@@ -69,6 +69,7 @@ if(DTOOL_TRAINER)
     trainer/comm/gradient_sum.cpp
     trainer/comm/links.cpp
     trainer/data/data_set.cpp
+    trainer/data/npy.cpp
     trainer/data/provide_data.cpp
     trainer/model/model.cpp
     trainer/model/network.cpp

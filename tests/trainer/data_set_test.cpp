@@ -47,6 +47,60 @@ class DataSetFolder : public OwnFolder {
   }
 };
 
+/// An array as numpy.save writes it.
+template <class Number>
+std::string npy(const std::string& type, const std::string& shape,
+                const std::vector<Number>& numbers) {
+  const std::string header =
+      "{'descr': " + type + ", 'fortran_order': False, 'shape': (" + shape + "), }\n";
+  std::string text = std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(header.size()) + '\0';
+  text += header;
+  return text.append(reinterpret_cast<const char*>(numbers.data()),
+                     numbers.size() * sizeof(Number));
+}
+
+using Floats = std::vector<float>;
+using Wholes = std::vector<std::int64_t>;
+
+/// Two samples with two values each and their targets, and one to test.
+class ArrayFolder : public DataSetFolder {
+ protected:
+  ArrayFolder() { write_all(); }
+  void write_all() const {
+    write("x", npy<float>("'<f4'", "2, 2", {1, 2, 3, 4}));
+    write("y", npy<std::int64_t>("'<i8'", "2,", {0, 2}));
+    write("a", npy<float>("'<f4'", "1, 2", {5, 6}));
+    write("b", npy<std::int64_t>("'<i8'", "1,", {1}));
+  }
+
+  DataSets load(TargetKind targets = TargetKind::classes) const {
+    DataSettings settings{};
+    settings.source = DataSource::npy;
+    settings.files.targets = targets;
+    for (const char* name : {"x", "y", "a", "b"}) {
+      const bool is_target = *name == 'y' || *name == 'b';
+      if (targets != TargetKind::none || !is_target) settings.files.paths.push_back(folder_ / name);
+    }
+    return load_data(settings, heap());
+  }
+
+  /// What is wrong with `content` in the place of a file, without the folder.
+  std::string fault_of(const std::string& name, const std::string& content,
+                       TargetKind targets = TargetKind::classes) const {
+    write(name, content);
+    std::string fault = "none";
+    try {
+      load(targets);
+    } catch (const UsageError& mistake) {
+      fault = std::string(mistake.what()) + " | " + mistake.hint;
+      if (const auto at = fault.find(folder_.string()); at != fault.npos)
+        fault.erase(at, folder_.string().size() + 1);
+    }
+    write_all();
+    return fault;
+  }
+};
+
 DataSettings random_settings(std::int64_t test_samples) {
   DataSettings settings{};
   settings.source = DataSource::random;
@@ -343,4 +397,99 @@ TEST_F(DataSetFolder, NobodyGoesOnBeforeTheLastRankHasCome) {
   });
   on_every_rank(1, Machines::one,
                 [](const Meeting& meeting) { wait_for_all_ranks(meeting, "test"); });
+}
+
+TEST_F(ArrayFolder, HasTheSamplesAndTargetsOfItsFiles) {
+  const DataSets classes = load();
+  EXPECT_TRUE(classes.train.inputs.equal(at::tensor(Floats{1, 2, 3, 4}).view({2, 2})));
+  EXPECT_TRUE(classes.train.targets.equal(at::tensor(Wholes{0, 2})));
+  EXPECT_TRUE(classes.test.inputs.equal(at::tensor(Floats{5, 6}).view({1, 2})));
+  EXPECT_EQ(classes.shape, Shape1{2});
+  EXPECT_EQ(classes.outputs, 3);
+  const DataSets values = load(TargetKind::values);
+  EXPECT_TRUE(values.train.targets.equal(at::tensor(Floats{0, 2}).view({2, 1})));
+  EXPECT_EQ(values.outputs, 1);
+  const DataSets none = load(TargetKind::none);
+  EXPECT_TRUE(none.train.targets.is_same(none.train.inputs));
+  EXPECT_EQ(none.outputs, 2);
+}
+
+TEST_F(ArrayFolder, HasPicturesAsBytesAndOtherTypesAsFloats) {
+  write("x", npy<std::uint8_t>("'|u1'", "2, 1, 2", {0, 51, 255, 0}));
+  write("a", npy<std::uint8_t>("'|u1'", "1, 1, 2", {1, 2}));
+  const DataSets pictures = load();
+  EXPECT_EQ(pictures.shape, (Shape1{1, 1, 2}));
+  EXPECT_EQ(pictures.train.inputs.scalar_type(), at::kByte);
+  EXPECT_TRUE(gather(pictures.train, Range{0, 1}).inputs.allclose(at::tensor(Floats{0, 0.2F})));
+  write("x", npy<double>("'<f8'", "2, 1, 1, 2", {1, -2, 3, 4}));
+  write("a", npy<std::int32_t>("'<i4'", "1, 1, 1, 2", {-5, 6}));
+  const DataSets numbers = load();
+  EXPECT_EQ(numbers.shape, (Shape1{1, 1, 2}));
+  EXPECT_TRUE(numbers.train.inputs.equal(at::tensor(Floats{1, -2, 3, 4}).view({2, 2})));
+  EXPECT_TRUE(numbers.test.inputs.equal(at::tensor(Floats{-5, 6}).view({1, 2})));
+}
+
+TEST_F(ArrayFolder, ManyNumbersAreReadInParts) {
+  std::vector<double> many(600'000);
+  for (std::size_t i = 0; i < many.size(); ++i) many[i] = static_cast<double>(i);
+  write("x", npy("'<f8'", "2, 300000", many));
+  write("a", npy("'<f8'", "1, 600000", many));
+  EXPECT_THROW(load(), UsageError);
+  write("a", npy("'<f8'", "2, 300000", many));
+  write("b", npy<std::int64_t>("'<i8'", "2,", {1, 0}));
+  EXPECT_EQ(load().test.inputs[1][299'999].item<float>(), 599'999);
+  many[599'998] = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(fault_of("x", npy("'<f8'", "2, 300000", many)),
+            "x has inf in row 1 | inputs and values are finite, classes begin at 0");
+}
+
+TEST_F(ArrayFolder, NamesTheFileThatCannotBeUsed) {
+  const std::string right = npy<float>("'<f4'", "2, 2", {1, 2, 3, 4});
+  EXPECT_EQ(fault_of("x", right), "none");
+  EXPECT_EQ(fault_of("x", "\x93NUMPX\x01 0123456789"),
+            "x is no array of NumPy's | numpy.save writes arrays");
+  EXPECT_EQ(fault_of("x", ""), "x is cut short, or no array of NumPy's | numpy.save writes arrays");
+  EXPECT_EQ(fault_of("x", right.substr(0, right.size() - 1)),
+            "x is cut short, or no array of NumPy's | numpy.save writes arrays");
+  EXPECT_EQ(fault_of("x", npy<float>("'<f4'", "2, 2000000000", {1})),
+            "x is shorter than it says | ");
+  const std::string types =
+      "save array.astype(\"float32\"), or \"uint8\" for pictures, \"int64\" for classes";
+  EXPECT_EQ(fault_of("x", npy<float>("'>f4'", "2, 2", {1, 2, 3, 4})),
+            "x holds numbers of type >f4 | " + types);
+  EXPECT_EQ(fault_of("x", npy<float>("[('a', '<f4')]", "2, 2", {1, 2, 3, 4})),
+            "x holds numbers of type object | " + types);
+  const std::string sides = "its first side is that of the samples";
+  for (const std::string shape : {"", "2, 0", "-1, 2", "2 2, x", "9223372036854775807, 9"}) {
+    std::string blanks = shape;
+    std::erase(blanks, ' ');
+    EXPECT_EQ(fault_of("x", npy<float>("'<f4'", shape, {1, 2, 3, 4})),
+              "x has the shape (" + blanks + ") | " + sides);
+  }
+  std::string fortran = right;
+  fortran.replace(fortran.find("False"), 5, "True ");
+  EXPECT_EQ(fault_of("x", fortran),
+            "x has its columns one after another | save numpy.ascontiguousarray(array)");
+  EXPECT_EQ(fault_of("x", npy<float>("'<f4'", "1, 1, 1, 2, 2", {1, 2, 3, 4})),
+            "x has the shape (1, 1, 1, 2, 2) | a sample is [values], [rows, columns] or "
+            "[channels, rows, columns]");
+}
+
+TEST_F(ArrayFolder, NamesWhatDoesNotFitTogether) {
+  EXPECT_EQ(fault_of("y", npy<std::int64_t>("'<i8'", "3,", {0, 1, 2})),
+            "y has 3 rows for 2 samples | ");
+  EXPECT_EQ(fault_of("y", npy<float>("'<f4'", "2,", {0, 1})),
+            "y has no whole number for each sample | save array.astype(\"int64\")");
+  EXPECT_EQ(fault_of("y", npy<std::int64_t>("'<i8'", "2, 2", {0, 1, 2, 3})),
+            "y has no whole number for each sample | save array.astype(\"int64\")");
+  EXPECT_EQ(fault_of("y", npy<std::int64_t>("'<i8'", "2,", {0, -1})),
+            "y has -1 in row 1 | inputs and values are finite, classes begin at 0");
+  EXPECT_EQ(fault_of("b", npy<std::int64_t>("'<i8'", "1,", {3})),
+            "b has a class above 2, the training's highest | ");
+  EXPECT_EQ(fault_of("a", npy<float>("'<f4'", "1, 3", {1, 2, 3})),
+            "a has another shape or type than that of the training | ");
+  EXPECT_EQ(fault_of("a", npy<std::uint8_t>("'|u1'", "1, 2", {1, 2})),
+            "a has another shape or type than that of the training | ");
+  EXPECT_EQ(fault_of("b", npy<float>("'<f4'", "1, 2", {1, 2}), TargetKind::values),
+            "b has another shape or type than that of the training | ");
 }

@@ -48,7 +48,7 @@ std::string mistake(const std::string& lines) {
 
 TEST(FileSettings, TheDocumentationsExamplesSayWhatTheirTextSays) {
   const auto texts = examples("data.md");
-  ASSERT_EQ(texts.size(), 3U);
+  ASSERT_EQ(texts.size(), 4U);
 
   const auto copied = data_in(texts[0]);
   EXPECT_EQ(copied.source, DataSource::mnist);
@@ -70,6 +70,35 @@ TEST(FileSettings, TheDocumentationsExamplesSayWhatTheirTextSays) {
   EXPECT_EQ(table.csv.split_seed, 7U);
   EXPECT_EQ(table.targets, TargetKind::values);
   EXPECT_EQ(table.files.size(), 1U);
+
+  const auto function = data_in(texts[3]);
+  EXPECT_EQ(function.source, DataSource::python);
+  EXPECT_EQ(function.iterator, "my_data:batches");
+}
+
+TEST(FileSettings, ArraysAreTwoFilesForEachSetOrOne) {
+  const auto names = [](const std::string& workload, const std::string& lines) {
+    std::string all;
+    for (const auto& each :
+         data_in("workload = '" + workload + "'\n[data]\nsource = 'npy'\n" + lines).files.files) {
+      all += each.wanted.name + " ";
+    }
+    return all;
+  };
+  EXPECT_EQ(names("regression", ""), "x_train.npy y_train.npy x_test.npy y_test.npy ");
+  EXPECT_EQ(names("classifier", "test_targets = 'c.npy'\ntrain_inputs = 'a.npy.gz'\n"),
+            "a.npy.gz y_train.npy x_test.npy c.npy ");
+  EXPECT_EQ(names("autoencoder", ""), "x_train.npy x_test.npy ");
+  const auto python = data_in(
+      "workload = 'autoencoder'\n[data]\nsource = 'python'\niterator = 'my_data:batches'\n");
+  EXPECT_EQ(python.iterator, "my_data:batches");
+  EXPECT_EQ(python.python, "python3");
+  EXPECT_EQ(python.files.targets, TargetKind::none);
+  EXPECT_EQ(mistake("[data]\nsource = 'python'\n"), ": data.iterator is missing");
+  EXPECT_EQ(mistake("[data]\nsource = 'python'\niterator = 'a:b'\npath = 'c'\n"),
+            ":5: data.path is only for data.source = \"mnist\", \"idx\", \"csv\" or \"npy\"");
+  EXPECT_EQ(mistake("[data]\nsource = 'npy'\npython = 'c'\n"),
+            ":4: data.python is only for data.source = \"python\"");
 }
 
 TEST(FileSettings, WhatATablesTargetsAreDependsOnTheModel) {
@@ -97,9 +126,9 @@ TEST(FileSettings, MnistsFolderIsTheVariablesElseOneOfTheUsers) {
 
 TEST(FileSettings, AKeyOfAnotherSourceIsRefused) {
   EXPECT_EQ(mistake("[data]\nsource = 'digits'\ncopy_to = 'x'\n"),
-            ":4: data.copy_to is only for data.source = \"mnist\", \"idx\" or \"csv\"");
+            ":4: data.copy_to is only for data.source = \"mnist\", \"idx\", \"csv\" or \"npy\"");
   EXPECT_EQ(mistake("[data]\nsource = 'digits'\nsha256 = []\n"),
-            ":4: data.sha256 is only for data.source = \"idx\" or \"csv\"");
+            ":4: data.sha256 is only for data.source = \"idx\", \"csv\" or \"npy\"");
   EXPECT_EQ(mistake("[data]\nsource = 'mnist'\nsha256 = []\n"),
             ":4: data.sha256 is not for data.source = \"mnist\", which knows its own");
   EXPECT_EQ(mistake("[data]\nsource = 'mnist'\ntargets = ['a']\n"),

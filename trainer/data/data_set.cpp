@@ -116,6 +116,9 @@ at::Tensor to_floats(const at::Tensor& inputs) {
 
 DataSets load_data(const DataSettings& settings, const Memory& memory) {
   if (settings.source == DataSource::csv) return load_csv(settings.files, memory);
+  if (settings.source == DataSource::npy || settings.source == DataSource::python) {
+    return load_arrays(settings, memory);
+  }
   return settings.source == DataSource::random ? load_random(settings, memory)
                                                : load_images(settings, memory);
 }

@@ -51,6 +51,11 @@ struct Batch {
 DataSets load_data(const DataSettings& settings,
                    const std::shared_ptr<std::pmr::memory_resource>& memory);
 
+/// The same for `npy` and `python`. Throws UsageError that names the file or the function, also for
+/// numbers that are not finite, and classes below 0 or above those of the training.
+DataSets load_arrays(const DataSettings& settings,
+                     const std::shared_ptr<std::pmr::memory_resource>& memory);
+
 /// Copies the samples with these numbers, in this order.
 Batch gather(const DataSet& set, std::span<const std::int64_t> samples);
 

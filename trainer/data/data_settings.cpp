@@ -18,6 +18,8 @@ const std::vector<std::string> kPlaceKeys = {"data.path", "data.copy_to", "data.
                                              "data.mirrors", "data.stall_seconds"};
 const std::vector<std::string> kIdxKeys = {"data.train_images", "data.train_labels",
                                            "data.test_images", "data.test_labels"};
+const std::vector<std::string> kNpyKeys = {"data.train_inputs", "data.train_targets",
+                                           "data.test_inputs", "data.test_targets"};
 const std::vector<std::string> kCsvKeys = {"data.train_file", "data.test_file", "data.test_share",
                                            "data.split_seed", "data.separator", "data.header",
                                            "data.inputs",     "data.targets",   "data.standardise"};
@@ -108,11 +110,16 @@ FileSettings read_mnist(TomlReader& reader) {
   return settings;
 }
 
-FileSettings read_idx_keys(TomlReader& reader) {
+/// Those without a usual name are required.
+FileSettings read_array_files(TomlReader& reader, const std::vector<std::string>& keys,
+                              const std::vector<std::string>& usual) {
   FileSettings settings;
   settings.place = read_place(reader, ".", {});
   std::vector<std::string> names;
-  for (const auto& each : kIdxKeys) names.push_back(required_text(reader, each));
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    names.push_back(usual.empty() ? required_text(reader, keys[i])
+                                  : reader.text(keys[i], usual[i]));
+  }
   settings.files = named_files(reader, names, settings.place);
   return settings;
 }
@@ -156,19 +163,27 @@ FileSettings read_csv(TomlReader& reader) {
   return settings;
 }
 
-FileSettings read_file_settings(TomlReader& reader, DataSource source) {
+FileSettings read_file_settings(TomlReader& reader, DataSource source, TargetKind targets) {
+  if (source != DataSource::npy) refuse_all(reader, kNpyKeys, "is only for data.source = \"npy\"");
   if (source != DataSource::idx) refuse_all(reader, kIdxKeys, "is only for data.source = \"idx\"");
   if (source != DataSource::csv) refuse_all(reader, kCsvKeys, "is only for data.source = \"csv\"");
   if (source == DataSource::mnist) return read_mnist(reader);
-  return source == DataSource::idx ? read_idx_keys(reader) : read_csv(reader);
+  if (source == DataSource::idx) return read_array_files(reader, kIdxKeys, {});
+  if (source == DataSource::csv) return read_csv(reader);
+  if (targets != TargetKind::none) {
+    return read_array_files(reader, kNpyKeys,
+                            {"x_train.npy", "y_train.npy", "x_test.npy", "y_test.npy"});
+  }
+  refuse_all(reader, {kNpyKeys[1], kNpyKeys[3]}, "is not for a model whose target is its input");
+  return read_array_files(reader, {kNpyKeys[0], kNpyKeys[2]}, {"x_train.npy", "x_test.npy"});
 }
 
-/// For drawn data: refuses every key about files.
+/// For data without files: refuses every key about them.
 void refuse_file_settings(const TomlReader& reader) {
-  for (const auto* keys : {&kPlaceKeys, &kIdxKeys, &kCsvKeys}) {
-    refuse_all(reader, *keys, "is only for data.source = \"mnist\", \"idx\" or \"csv\"");
+  for (const auto* keys : {&kPlaceKeys, &kIdxKeys, &kCsvKeys, &kNpyKeys}) {
+    refuse_all(reader, *keys, "is only for data.source = \"mnist\", \"idx\", \"csv\" or \"npy\"");
   }
-  refuse_all(reader, {"data.sha256"}, "is only for data.source = \"idx\" or \"csv\"");
+  refuse_all(reader, {"data.sha256"}, "is only for data.source = \"idx\", \"csv\" or \"npy\"");
 }
 
 void read_random(TomlReader& reader, DataSettings& data) {
@@ -181,7 +196,8 @@ void read_random(TomlReader& reader, DataSettings& data) {
 }
 
 std::vector<Choice<DataSource>> sources_of(ModelKind kind) {
-  std::vector<Choice<DataSource>> sources = {{"csv", DataSource::csv}};
+  std::vector<Choice<DataSource>> sources = {
+      {"csv", DataSource::csv}, {"npy", DataSource::npy}, {"python", DataSource::python}};
   if (kind != ModelKind::regression) {
     sources.insert(
         sources.begin(),
@@ -206,18 +222,27 @@ DataSettings read_data(TomlReader& reader, ModelKind kind, const ModelSettings& 
     refuse_all(reader, {"data.features", "data.random_targets"},
                "is only for data.source = \"random\"");
   }
+  if (data.source != DataSource::python) {
+    refuse_all(reader, {"data.iterator", "data.python"}, "is only for data.source = \"python\"");
+  }
+  const bool is_drawn = data.source == DataSource::digits || data.source == DataSource::random;
+  if (!is_drawn) {
+    refuse_all(reader, {"data.train_samples", "data.test_samples", "data.drawing_seed"},
+               "is only for data that is drawn");
+  }
   if (data.source == DataSource::digits) {
     data.train_samples = reader.integer("data.train_samples", 20000, {1, 10'000'000});
     data.test_samples = reader.integer("data.test_samples", 2000, {1, 10'000'000});
   } else if (data.source == DataSource::random) {
     read_random(reader, data);
+  } else if (data.source == DataSource::python) {
+    data.iterator = required_text(reader, "data.iterator");
+    data.python = reader.text("data.python", "python3");
   } else {
-    refuse_all(reader, {"data.train_samples", "data.test_samples", "data.drawing_seed"},
-               "is only for data that is drawn");
-    data.files = read_file_settings(reader, data.source);
+    data.files = read_file_settings(reader, data.source, targets_of(model));
   }
-  if (data.files.files.empty()) {
-    refuse_file_settings(reader);
+  if (data.files.files.empty()) refuse_file_settings(reader);
+  if (is_drawn) {
     data.drawing_seed =
         static_cast<std::uint64_t>(reader.integer("data.drawing_seed", 0, {0, kMany}));
   }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,11 +19,12 @@ namespace dtool::trainer {
 /// The keys about files: which files, where they are, where they come from, and how a CSV file is
 /// read.
 struct FileSettings {
-  std::vector<DataFile> files;  ///< empty: the data is drawn. idx and mnist: as `mnist_files()`;
-                                ///< csv: for training, and perhaps for the test
+  /// Empty: the data is drawn, or a function's. idx and mnist: as `mnist_files()`; csv: for
+  /// training, and perhaps for the test; npy: inputs, and perhaps targets, of both.
+  std::vector<DataFile> files;
   DataPlace place;
   CsvSettings csv;
-  TargetKind targets{};  ///< the kind of the targets, for csv
+  TargetKind targets{};  ///< the kind of the targets, for csv, npy and python
   /// The paths of `files`, set after they have been provided.
   std::vector<std::filesystem::path> paths;
 };
@@ -36,13 +38,15 @@ std::vector<DataFile> mnist_files();
 /// URLs of folders that hold them.
 std::vector<std::string> mnist_mirrors();
 
-enum class DataSource { mnist, idx, csv, digits, random };
+enum class DataSource { mnist, idx, csv, npy, python, digits, random };
 
 enum class RandomTargets { noise, linear };
 
 struct DataSettings {
   DataSource source{};
-  FileSettings files;  ///< mnist, idx, csv
+  FileSettings files;    ///< mnist, idx, csv, npy
+  std::string iterator;  ///< python: `module:function`, which gives the batches of a set
+  std::string python;    ///< python: the program
   std::int64_t train_samples{};
   std::int64_t test_samples{};
   std::int64_t features{};         ///< random
@@ -54,5 +58,13 @@ struct DataSettings {
 
 /// Reads the data settings that a model of this kind can have. Throws UsageError.
 DataSettings read_data(TomlReader& reader, ModelKind kind, const ModelSettings& model);
+
+/// Fills exactly so many bytes. Throws UsageError if so many do not come.
+using ByteSource = std::function<void(void* into, std::size_t size)>;
+
+/// Starts Python for a set, `train` or `test`: the arrays of its inputs and its targets, without
+/// the latter if `arrays` is 1, as numpy.save writes them. Throws std::system_error if it cannot be
+/// started. (It is a process as environments have: trainer/environments/environment_worker.cpp.)
+ByteSource open_iterator(const DataSettings& settings, const std::string& set, int arrays);
 
 }  // namespace dtool::trainer

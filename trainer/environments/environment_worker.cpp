@@ -17,11 +17,14 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 #include <system_error>
 #include <utility>
 #include <vector>
 
+#include "trainer/data/data_settings.h"
 #include "trainer/environments/dtool_env.h"
+#include "trainer/settings/usage_error.h"
 
 namespace dtool::trainer {
 namespace {
@@ -197,7 +200,6 @@ void EnvironmentWorker::say(std::string_view bytes) {
 
 std::string EnvironmentWorker::hear(Deadline deadline) {
   std::array<char, 4096> piece;
-  bool has_ended = false;
   for (;;) {
     if (const auto end = heard_.find('\n'); end != heard_.npos) {
       std::string line = heard_.substr(0, end);
@@ -205,14 +207,15 @@ std::string EnvironmentWorker::hear(Deadline deadline) {
       return line;
     }
     if (heard_.size() > kLongestWorkerLine) fail("wrote more than is an answer to its doorbell");
-    const ssize_t size = recv(doorbell_, piece.data(), piece.size(), MSG_DONTWAIT);
-    if (size > 0) {
-      heard_.append(piece.data(), static_cast<std::size_t>(size));
-    } else if (size == 0 || (errno != EAGAIN && errno != EINTR) || has_ended) {
-      tell_death();
-    } else {
-      has_ended = wait_for_something(deadline);
-    }
+    heard_.append(piece.data(), hear(piece.data(), piece.size(), deadline));
+  }
+}
+
+std::size_t EnvironmentWorker::hear(char* into, std::size_t size, Deadline deadline) {
+  for (bool has_ended = false;; has_ended = wait_for_something(deadline)) {
+    const ssize_t heard = recv(doorbell_, into, size, MSG_DONTWAIT);
+    if (heard > 0) return static_cast<std::size_t>(heard);
+    if (heard == 0 || (errno != EAGAIN && errno != EINTR) || has_ended) tell_death();
   }
 }
 
@@ -270,6 +273,35 @@ void EnvironmentWorker::tell_death() {
   if (ended.si_pid == 0) fail("closed its doorbell");
   if (ended.si_code == CLD_EXITED) fail(fmt::format("ended with exit code {}", ended.si_status));
   fail(fmt::format("was killed by signal {} ({})", ended.si_status, strsignal(ended.si_status)));
+}
+
+/// The worker's doorbell brings the arrays.
+ByteSource open_iterator(const DataSettings& settings, const std::string& set, int arrays) {
+  constexpr const char* kGiveArrays = R"(import importlib, os, socket, sys, types
+import numpy
+bell = socket.socket(fileno=int(os.environ["DTOOL_ENVIRONMENT_DOORBELL"]))
+module, _, name = sys.argv[1].partition(":")
+batches = getattr(importlib.import_module(module), name)(sys.argv[2])
+batches = [each if isinstance(each, tuple) else (each,) for each in batches]
+for i in range(int(sys.argv[3])):
+    array = numpy.concatenate([each[i] for each in batches])
+    numpy.save(types.SimpleNamespace(write=bell.sendall), array, allow_pickle=False)
+)";
+  WorkerSettings worker;
+  worker.command = {settings.python,          "-u", "-c", kGiveArrays, settings.iterator, set,
+                    fmt::format("{}", arrays)};
+  const auto process = std::make_shared<EnvironmentWorker>(worker);
+  return [process, function = settings.iterator](void* into, std::size_t size) {
+    auto* at = static_cast<char*>(into);
+    try {  // it may take as long as it needs
+      for (auto* const end = at + size; at < end;)
+        at += process->hear(at, static_cast<std::size_t>(end - at), Clock::time_point::max());
+    } catch (const WorkerFailed& failure) {
+      throw UsageError(
+          fmt::format("data.iterator: the process of {} {}", function, failure.what()),
+          "data.python names the Python that has NumPy and the module, on every machine");
+    }
+  };
 }
 
 }  // namespace dtool::trainer

@@ -35,6 +35,9 @@ class EnvironmentWorker {
   void say(std::string_view bytes);
   /// Waits for a line, which is returned without its end. Throws WorkerFailed.
   std::string hear(Deadline deadline);
+  /// Waits for some bytes, at most `size`, which no line has taken, and returns how many came.
+  /// Throws WorkerFailed.
+  std::size_t hear(char* into, std::size_t size, Deadline deadline);
   /// Whether it has said something that has not been heard: before it is rung, it must not have.
   bool has_spoken() const;
   /// The end of its input, which makes a worker end.
