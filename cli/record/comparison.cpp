@@ -68,6 +68,8 @@ Words settings_of(const RunRecord& record, const RunRecord& other) {
   }
   for (const auto& [name, value] : record.environment.items())
     add("environment: " + name, value.is_string() ? value.get<std::string>() : value.dump());
+  for (const auto& [name, value] : record.simulator.items())
+    if (value.is_string()) add("simulator: " + name, value.get<std::string>());
   if (!record.variables.empty())
     add("exported", fmt::format("{}", fmt::join(record.variables, " ")));
   add("machines", std::to_string(record.machines.size()));

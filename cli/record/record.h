@@ -106,6 +106,7 @@ struct RunRecord : killfiles::Run {
   RecordedCode code;
   std::vector<RecordedMachine> machines;
   std::string packages;  ///< python's version and the packages, a line each; empty: not known
+  nlohmann::json simulator = nullptr;  ///< environments of others: their package, version, ...
   std::optional<RecordedEnd> end;
   std::optional<RecordedForgetting> forgotten;  ///< nothing: not yet, or by an older dtool
   /// What the machines said when they were asked and had not all ended; empty: not asked. It is not
@@ -118,7 +119,8 @@ struct RunRecord : killfiles::Run {
   void own_fields(auto visit) {
     visit(named("flags", flags), named("variables", variables), named("environment", environment),
           named("dtool_version", dtool_version), named("code", code), named("machines", machines),
-          named("packages", packages), named("end", end), named("forgotten", forgotten));
+          named("packages", packages), named("simulator", simulator), named("end", end),
+          named("forgotten", forgotten));
   }
 };
 

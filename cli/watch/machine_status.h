@@ -107,6 +107,7 @@ struct MachineStatus {
   std::string metrics;     ///< newest line of training, as it stands in metrics.jsonl; or empty
   std::string validation;  ///< newest line of validation, likewise
   std::string packages;    ///< its python and the packages, a line each; empty: it runs, or unknown
+  std::string simulator;   ///< its environment.json; empty: it runs, or has none
   std::optional<std::int64_t> output_s_ago;  ///< the age of its log's last change, if it runs
   /// Ranks that have written nothing for a minute, but something before; and for how long.
   std::vector<std::pair<int, std::int64_t>> silent_s;

@@ -125,6 +125,8 @@ void tell(Console& console, const RunRecord& record) {
   row("exports", fmt::format("{}", fmt::join(record.variables, " ")));
   row("dtool", record.dtool_version);
   row("python", describe_python(record.packages));
+  for (const auto& [name, value] : record.simulator.items())
+    if (value.is_string()) row("simulator", fmt::format("{} {}", name, value.get<std::string>()));
   for (const RecordedMachine& each : record.machines)
     row(fmt::format("machine {}", each.id), describe_machine(each));
   if (!record.machines.empty()) row("outputs", record.machines.front().output_folder);

@@ -208,6 +208,7 @@ MachineStatus read_status(const killfiles::Machine& machine, const StatusAnswer&
   status.metrics = answer.metrics.text;
   status.validation = answer.validation.text;
   status.packages = answer.packages.text;
+  status.simulator = answer.simulator.text;
   return status;
 }
 

@@ -163,13 +163,14 @@ struct StatusAnswer {
   std::vector<RankAge> silent;               ///< ranks that wrote something, a minute ago or longer
   /// The packages of a machine that has ended: its python and the packages, a line each.
   Hidden packages;
+  Hidden simulator;  ///< its environment.json, which the bundled trainer writes; or empty
 
   void fields(auto visit) {
     visit(lacks_run_folder, pid, up_s, terminal, was_rebooted, is_killed, is_stopped, exit_code,
           ended_s_ago, attempt, supervision, cause, cause_machine, cause_rank, failed_rank,
           failed_attempt, node, job, scheduler, scheduler_state, reason, processes, cpu_percent,
           memory_bytes, said, last_line, lines, metrics, validation, metrics_s_ago, full_disk, gpus,
-          output_s_ago, silent, packages);
+          output_s_ago, silent, packages, simulator);
   }
 };
 

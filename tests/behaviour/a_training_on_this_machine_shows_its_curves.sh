@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # A training that is started at a terminal without hosts is followed unasked, and its curves are drawn at its end. Ctrl-C leaves it
-# running. Without a terminal, with --quiet, and for other programs `dtool run` returns at once.
+# running. Without a terminal, with --quiet, and for other programs `dtool run` returns at once. Of environments that others wrote
+# `show` and `diff` tell which they were.
 source "$(dirname "$0")/harness.sh"
 needs_file "${DTOOL_TRAINER:-/no/trainer}"
 needs_program script
@@ -58,3 +59,18 @@ expect_exit 0 dtool status digits_stays
 expect_output 'running'
 expect_exit 0 dtool kill --all --yes --delete
 expect_equal '' "$(pgrep -f '^sleep 443322' || true)"
+
+# ---- the environments of others are in the record
+worker=$(dirname "$DTOOL_TRAINER")/example_worker
+[[ -x $worker ]] || fail "no $worker"
+printf '%s\n' 'workload = "ppo"' "environment.command = [\"$worker\"]" 'environment.samplers = 8' 'ppo.num_steps = 16' \
+  'pipeline.steps = 500' 'validation.episodes = 4' >walks.toml
+expect_exit 0 dtool run walks.toml --follow --extra_tag short
+expect_exit 0 dtool run walks.toml --follow --extra_tag long --config_kwargs '{"environment": {"kwargs": {"length": 9}}}'
+expect_exit 0 dtool show long
+expect_output '^simulator +package corridors 1\.0$'
+expect_exit 0 dtool show long --json
+expect_equal '{"kwargs":{"length":9}} corridors 1.0' "$(json '"%s %s" % (d["simulator"]["arguments"], d["simulator"]["package"])')"
+expect_exit 0 dtool diff short long
+expect_output '^  simulator: arguments +\{\} +\{"kwargs":\{"length":9\}\}$'
+expect_no_output 'simulator: package'

@@ -22,6 +22,7 @@ experiment learns.toml 'pipeline.steps = 8000'
 grep -q "^environment: .*example_worker: cell \[1\] codes below 5, time \[1\] numbers, choices \[2\], of corridors 1.0; 8 in 2 processes$" learns.log ||
   fail "the log does not say which environments these are"
 score=$(metric learns validation validation_reward | tail -n 1)
+grep -q '"package": "corridors 1.0"' learns/environment.json || fail "the package is not recorded: $(cat learns/environment.json)"
 awk -v score="$score" 'BEGIN { exit !(score > 0.75) }' || fail "the score is ${score:-missing}"
 have_workers 0 || fail "workers are left: $(workers)"
 

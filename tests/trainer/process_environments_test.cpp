@@ -118,6 +118,11 @@ TEST(ProcessEnvironmentsTest, TheExampleAnswersWithItsSpec) {
   EXPECT_EQ(spec.actions.choices, std::vector<std::int64_t>{2});
   EXPECT_EQ(spec.scores, std::vector<std::string>{"reward"});
   EXPECT_EQ(stepped.environments.answer().package, "corridors 1.0");
+  EXPECT_EQ(stepped.environments.made_of(),
+            (std::map<std::string, std::string>{{"name", "corridor"},
+                                                {"arguments", "{}"},
+                                                {"package", "corridors 1.0"},
+                                                {"source", ""}}));
   EXPECT_EQ(stepped.environments.workers(), 2);
   EXPECT_EQ(stepped.environments.count(), 3);
 }

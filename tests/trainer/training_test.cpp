@@ -443,6 +443,33 @@ TEST_F(Loop, AnotherSeedIsTakenBetweenEpochs) {
             "note: the checkpoint is of a run with seed 7 on 1 ranks, this one has seed 8 on 1\n");
 }
 
+TEST_F(Loop, TellsWhereTheEnvironmentIsAnotherThanTheCheckpoints) {
+  experiment_.checkpoint.every_steps = 1;
+  NotedWorkload workload;
+  workload.last = 1;
+  workload.progress.environment = {{"name", "Walk-v0"}, {"package", "walks 1.0"}, {"source", ""}};
+  train(workload);
+  std::ifstream file(folder_ / "environment.json");
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}),
+            "{\"name\": \"Walk-v0\", \"package\": \"walks 1.0\", \"source\": \"\"}\n");
+  options_.checkpoint = "latest";
+  const auto notes = [&](const std::map<std::string, std::string>& environment) {
+    Progress fresh;
+    fresh.seed = 7;
+    fresh.environment = environment;
+    testing::internal::CaptureStdout();
+    const auto resumed =
+        resume_from(options_, group_, workload.model(), workload.optimizer(), fresh, 1);
+    EXPECT_EQ(resumed.progress.environment, environment) << "the next checkpoint has this run's";
+    return testing::internal::GetCapturedStdout();
+  };
+  EXPECT_EQ(notes(workload.progress.environment), "");
+  EXPECT_EQ(notes({{"name", "Walk-v0"}, {"package", "walks 1.1"}, {"source", "5c5d"}}),
+            "note: the environments' package is 'walks 1.1', in the checkpoint 'walks 1.0'\n"
+            "note: the environments' source is '5c5d', in the checkpoint ''\n");
+  EXPECT_EQ(notes({}), "");
+}
+
 TEST_F(Loop, TypesOfNumbersHaveTheirNames) {
   for (const auto* name : {"F32", "F64", "F16", "BF16", "I64", "I32", "I16", "I8", "U8", "BOOL"}) {
     EXPECT_STREQ(dtype_of(type_of({"a", name, {}})), name);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -39,6 +40,7 @@ class ProcessEnvironments : public Environments {
 
   const EnvironmentSpec& spec() const override { return answer_.spec; }
   int count() const override;
+  std::map<std::string, std::string> made_of() const override;
   bool steps_meanwhile() const override { return true; }
   void observe(std::span<std::uint8_t> observations) const override;
   void begin(int begin, int end, const StepArrays& arrays) override;

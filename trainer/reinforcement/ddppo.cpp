@@ -105,6 +105,7 @@ DdPpo::DdPpo(const Run& run, const DdPpoSettings& settings, const MakeEnvironmen
       validator_(make, settings_.validation, policy_, group_) {
   if (settings_.ppo.normalise_returns == NormaliseReturns::yes)
     scale_.emplace(mine_.count, settings_.ppo.gamma);
+  progress.environment = samplers_->made_of();
 }
 
 void DdPpo::restore(const std::vector<NamedTensor>& others) {

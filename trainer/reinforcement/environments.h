@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -98,6 +99,8 @@ class Environments {
   /// The same for all environments of a run, training and validation.
   virtual const EnvironmentSpec& spec() const = 0;
   virtual int count() const = 0;
+  /// Package, version and the like, by name; empty: they are the trainer's own.
+  virtual std::map<std::string, std::string> made_of() const { return {}; }
   /// Whether `begin` returns before the step is done, so that halves that take turns save time.
   virtual bool steps_meanwhile() const = 0;
 

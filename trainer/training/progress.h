@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
+#include <string>
 
 namespace dtool::trainer {
 
@@ -19,6 +21,8 @@ struct Progress {
   int world_size = 1;
   std::int64_t training_samples = 0;  ///< the number of training samples in the data set
   double best_score = std::numeric_limits<double>::quiet_NaN();  ///< nan: none yet
+  /// What environments of others are made of, by name.
+  std::map<std::string, std::string> environment;
 };
 
 }  // namespace dtool::trainer

@@ -27,6 +27,7 @@ constexpr const char* kModel = "model.";
 constexpr const char* kFirst = "optimizer.first.";
 constexpr const char* kSecond = "optimizer.second.";
 constexpr const char* kOthers = "others.";
+constexpr std::string_view kEnvironment = "environment.";  ///< a prefix in the metadata
 
 /// In the metadata of every checkpoint; another number means other names.
 constexpr const char* kVersionKey = "dtool_checkpoint";
@@ -107,6 +108,8 @@ Metadata metadata_of(const Snapshot& snapshot) {
                        {"world_size", fmt::format("{}", progress.world_size)},
                        {"best_score", fmt::format("{:.17g}", progress.best_score)}};
   for (const auto& [key, field] : kWholeNumbers) metadata[key] = fmt::format("{}", progress.*field);
+  for (const auto& [name, value] : progress.environment)
+    metadata[fmt::format("{}{}", kEnvironment, name)] = value;
   return metadata;
 }
 
@@ -135,6 +138,10 @@ Progress progress_of(const Metadata& metadata) {
   progress.seed = find_number<std::uint64_t>(metadata, "seed");
   progress.world_size = find_number<int>(metadata, "world_size");
   progress.best_score = find_number<double>(metadata, "best_score");
+  for (const auto& [key, value] : metadata) {
+    if (key.starts_with(kEnvironment))
+      progress.environment[key.substr(kEnvironment.size())] = value;
+  }
   return progress;
 }
 
@@ -378,8 +385,16 @@ Resumed resume_from(const CommandLine& options, const Group& group, Weights& mod
         "note: the checkpoint is of a run with seed {} on {} ranks, this one has seed {} on {}\n",
         saved.seed, saved.world_size, fresh.seed, fresh.world_size);
   }
+  // An edited module or another version may be meant, so it is no fault.
+  for (const auto& [name, now] : fresh.environment) {
+    const auto before = saved.environment.find(name);
+    if (group.rank != 0 || before == saved.environment.end() || before->second == now) continue;
+    fmt::print("note: the environments' {} is '{}', in the checkpoint '{}'\n", name, now,
+               before->second);
+  }
   saved.seed = fresh.seed;
   saved.world_size = fresh.world_size;
+  saved.environment = fresh.environment;
   return resumed;
 }
 

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "trainer/launch/requests.h"
+#include "trainer/report/metrics.h"
 #include "trainer/report/written_file.h"
 #include "trainer/training/snapshot.h"
 
@@ -84,6 +85,10 @@ void Training::open_log() {
   if (run_.group.rank != 0) return;
   const auto tensorboard = run_.experiment.log_tensorboard ? TensorBoard::on : TensorBoard::off;
   const Position position = workload_.position();
+  if (!progress_.environment.empty()) {
+    write_whole(run_.options.output_dir / "environment.json",
+                to_json({progress_.environment.begin(), progress_.environment.end()}) + "\n");
+  }
   log_.emplace(
       run_.options.output_dir, tensorboard,
       RunStart{run_.options.seed, run_.group.size, resumed_from_, position.step, position.done});

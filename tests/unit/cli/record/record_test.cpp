@@ -25,6 +25,7 @@ RunRecord some_record() {
   record.code.diff = std::string("diff --git a/x y.py b/x y.py\n+\xff\ndiff --git a/z b/z\n-1\n");
   record.machines.emplace_back().host = "h1";
   record.machines[0].gpus = {"H100"};
+  record.simulator = {{"package", "walks 1.0"}, {"source", "5c5d"}};
   record.end.emplace().state = "ended";
   record.end->metrics = {{"loss", 0.5}};
   record.forgotten = {"2026-11-26T01:02:03Z", "h[1-2]"};
@@ -38,6 +39,7 @@ TEST(Record, IsReadAsItWasWritten) {
   EXPECT_EQ(read.seed, record.seed);
   EXPECT_EQ(read.code.diff, record.code.diff);
   EXPECT_EQ(read.environment, record.environment);
+  EXPECT_EQ(read.simulator, record.simulator);
   EXPECT_EQ(read.end->metrics, record.end->metrics);
   EXPECT_EQ(read.forgotten->left_on, record.forgotten->left_on);
   EXPECT_EQ(to_text(read), to_text(record));
@@ -144,9 +146,12 @@ TEST(Comparison, TellsWhereTwoRunsDiffer) {
   now.code.diff = "diff --git a/z b/z\n-1\n";
   now.end->metrics = {{"loss", 0.25}, {"time", 5}};
   now.chain = {"a", "b"};
+  now.simulator["package"] = "walks 1.1";
   const Comparison found = compare_runs(before, now, {}, {});
   EXPECT_EQ(found.settings,
-            (std::vector<Difference>{{"resumes", "", "a b"}, {"train.epochs", "3", "4"}}));
+            (std::vector<Difference>{{"resumes", "", "a b"},
+                                     {"simulator: package", "walks 1.0", "walks 1.1"},
+                                     {"train.epochs", "3", "4"}}));
   EXPECT_EQ(found.hosts, (std::vector<Difference>{{"machine 0 GPUs", "H100", ""}}));
   EXPECT_EQ(found.metrics, (std::vector<Difference>{{"loss", "0.5", "0.25"}}));
   EXPECT_EQ(found.code, (std::vector<Difference>{{"x y.py", "there", "gone"}}));

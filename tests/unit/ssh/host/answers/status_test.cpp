@@ -67,5 +67,18 @@ TEST_F(FailedMachine, PassesOverLinesThatExplainNothing) {
   EXPECT_EQ(told().last_line.text, "=====");
 }
 
+TEST_F(FailedMachine, TellsWhatItsEnvironmentsWereMadeOf) {
+  folder_.write("outputs/environment.json", "{\"package\": \"walks 1.0\"}\n");
+  const auto simulator = [&](const std::string& outputs) {
+    StatusRequest request;
+    request.machines.push_back({"no_run", folder_.path() / "machine1", "", outputs});
+    return tell_status(request).machines.at(0).simulator.text;
+  };
+  EXPECT_EQ(simulator(folder_.path() / "outputs"), "") << "nothing was trained";
+  folder_.write("outputs/metrics.jsonl", "{\"event\": \"start\"}\n");
+  EXPECT_EQ(simulator(folder_.path() / "outputs"), "{\"package\": \"walks 1.0\"}\n");
+  EXPECT_EQ(simulator(""), "");
+}
+
 }  // namespace
 }  // namespace dtool::host
