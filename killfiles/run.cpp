@@ -5,7 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <limits>
+#include <type_traits>
 
 namespace dtool::killfiles {
 namespace {
@@ -35,6 +35,14 @@ Run usual_run() {
 }
 
 }  // namespace
+
+Row row_of(std::string_view name) {
+  Row found{};
+  visit_rows(Run(), [&](const Row& row, const auto&) {
+    if (row.name == name) found = row;
+  });
+  return found;
+}
 
 std::vector<Told> tell(const Run& run) {
   std::vector<Told> told;
@@ -77,9 +85,9 @@ void refuse_faults(const Run& run,
   const auto require_id = [&refuse](const char* name, const std::string& id) {
     if (!is_run_id(id)) refuse(name, fmt::format("'{}' is no run id", id));
   };
-  const auto require_within = [&refuse](const char* name, int number, int least, int most) {
-    if (number < least || number > most)
-      refuse(name, fmt::format("{} is not from {} to {}", number, least, most));
+  const auto require_within = [&refuse](const Row& row, std::optional<int> number) {
+    if (number && (*number < row.least || *number > row.most))
+      refuse(row.name, fmt::format("{} is not from {} to {}", *number, row.least, row.most));
   };
   require_id("run_id", run.run_id);
   for (const std::string& each : run.chain) require_id("chain", each);
@@ -88,9 +96,11 @@ void refuse_faults(const Run& run,
     refuse("created", fmt::format("'{}' is no time such as 2026-11-21T03:45:12Z", run.created));
   if (run.on_failure != Run::kStop && run.on_failure != Run::kLeave)
     refuse("on_failure", fmt::format("'{}' is neither 'stop' nor 'leave'", run.on_failure));
-  require_within("max_restarts", run.max_restarts, 0, std::numeric_limits<int>::max());
-  require_within("lost_after", run.lost_after.value_or(1), 1, kLongestSilence);
-  require_within("nice", run.nice.value_or(0), 0, kMostNice);
+  visit_rows(run, [&require_within](const Row& row, const auto& value) {
+    using Value = std::remove_cvref_t<decltype(value)>;
+    if constexpr (std::is_same_v<Value, int> || std::is_same_v<Value, std::optional<int>>)
+      require_within(row, value);
+  });
 }
 
 }  // namespace dtool::killfiles

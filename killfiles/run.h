@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,7 +37,12 @@ struct Row {
   bool is_for_scripts = false;  ///< a variable of this name is defined for a machine's scripts
   const char* flag = "";  ///< the flag that gives an earlier run's value to a run that repeats it
   bool goes_on = true;    ///< and to one that goes on from it, where else today's settings count
+  int least = 0;          ///< the range of a whole number
+  int most = std::numeric_limits<int>::max();
 };
+
+/// The longest time in seconds for --lost_after and run.lost_after.
+inline constexpr int kLongestSilence = 24 * 3600;
 
 /// A field of a run with its row.
 template <typename Value>
@@ -79,57 +85,58 @@ struct Run {
 
   void fields(auto visit) {
     using enum Kept;
-    visit(cell({.name = "run_id", .in_killfile = yes}, run_id),
-          cell({.name = "created", .in_killfile = yes}, created),
-          cell({.name = "launcher", .in_killfile = yes}, launcher),
-          cell({.name = "command_line", .in_killfile = yes}, command_line),
-          cell({.name = "chain", .shown = "resumes", .in_killfile = if_set}, chain),
-          cell({.name = "rerun_of", .shown = "repeats", .in_killfile = if_set}, rerun_of),
-          cell({.name = "what", .in_killfile = yes}, what),
-          cell({.name = "engine",
-                .shown = "engine",
-                .in_killfile = newer,
-                .key = "launched_by",
-                .flag = "--launcher"},
-               engine),
-          cell({.name = "experiment"}, experiment),  //
-          cell({.name = "program"}, program),
-          cell({.name = "seed",
-                .shown = "seed",
-                .in_killfile = if_set,
-                .is_for_scripts = true,
-                .flag = "--seed"},
-               seed),
-          cell({.name = "distributed_ip_and_port",
-                .shown = "listener",
-                .is_compared = false,
-                .in_killfile = yes},
-               listener),
-          cell({.name = "output_dir", .shown = "output_dir", .flag = "--output_dir"}, output_dir),
-          cell({.name = "gpus", .shown = "gpus"}, gpus),
-          cell({.name = "on_failure", .shown = "on_failure", .in_killfile = newer}, on_failure),
-          cell({.name = "max_restarts",
-                .shown = "max_restarts",
-                .in_killfile = newer,
-                .is_for_scripts = true},
-               max_restarts),
-          cell({.name = "lost_after",
-                .shown = "lost_after",
-                .is_for_scripts = true,
-                .flag = "--lost_after",
-                .goes_on = false},
-               lost_after),
-          cell({.name = "nice", .shown = "nice", .is_for_scripts = true, .flag = "--nice"}, nice));
+    visit(
+        cell({.name = "run_id", .in_killfile = yes}, run_id),
+        cell({.name = "created", .in_killfile = yes}, created),
+        cell({.name = "launcher", .in_killfile = yes}, launcher),
+        cell({.name = "command_line", .in_killfile = yes}, command_line),
+        cell({.name = "chain", .shown = "resumes", .in_killfile = if_set}, chain),
+        cell({.name = "rerun_of", .shown = "repeats", .in_killfile = if_set}, rerun_of),
+        cell({.name = "what", .in_killfile = yes}, what),
+        cell({.name = "engine",
+              .shown = "engine",
+              .in_killfile = newer,
+              .key = "launched_by",
+              .flag = "--launcher"},
+             engine),
+        cell({.name = "experiment"}, experiment),  //
+        cell({.name = "program"}, program),
+        cell({.name = "seed",
+              .shown = "seed",
+              .in_killfile = if_set,
+              .is_for_scripts = true,
+              .flag = "--seed"},
+             seed),
+        cell({.name = "distributed_ip_and_port",
+              .shown = "listener",
+              .is_compared = false,
+              .in_killfile = yes},
+             listener),
+        cell({.name = "output_dir", .shown = "output_dir", .flag = "--output_dir"}, output_dir),
+        cell({.name = "gpus", .shown = "gpus"}, gpus),
+        cell({.name = "on_failure", .shown = "on_failure", .in_killfile = newer}, on_failure),
+        cell({.name = "max_restarts",
+              .shown = "max_restarts",
+              .in_killfile = newer,
+              .is_for_scripts = true},
+             max_restarts),
+        cell({.name = "lost_after",
+              .shown = "lost_after",
+              .is_for_scripts = true,
+              .flag = "--lost_after",
+              .goes_on = false,
+              .least = 1,
+              .most = kLongestSilence},
+             lost_after),
+        cell(
+            {.name = "nice", .shown = "nice", .is_for_scripts = true, .flag = "--nice", .most = 19},
+            nice));
   }
 };
 
 /// The silence after which a machine counts as failed, unless the run says another.
 inline constexpr int kUsualLostAfter = 60;
 inline constexpr const char* kUsualOutputDir = "experiment_output";
-/// The highest niceness, which is the lowest priority.
-inline constexpr int kMostNice = 19;
-/// The longest time in seconds for --lost_after and run.lost_after.
-inline constexpr int kLongestSilence = 24 * 3600;
 
 /// Calls `visit(row, value)` for each field.
 template <typename Visit>
@@ -152,6 +159,9 @@ struct Told {
   std::string text;   ///< words are joined by blanks; empty: there is none
   std::string usual;  ///< the text of a run that says nothing about it
 };
+
+/// The row of the field of that name, which there is.
+Row row_of(std::string_view name);
 
 /// All fields, in the table's order.
 std::vector<Told> tell(const Run& run);

@@ -28,6 +28,12 @@ std::string must_be_engine(const std::string& name) {
   return "";
 }
 
+/// The range of the run's field of that name.
+WholeNumbers numbers_of(std::string_view field) {
+  const killfiles::Row row = killfiles::row_of(field);
+  return {static_cast<std::uint64_t>(row.least), static_cast<std::uint64_t>(row.most)};
+}
+
 /// Those of both commands. `code_path`: what that flag is about.
 void add_shared_flags(Options& command, RunFlags& flags, const std::vector<std::string>& engines,
                       const std::string& code_path) {
@@ -85,12 +91,12 @@ void add_shared_flags(Options& command, RunFlags& flags, const std::vector<std::
   command
       .add_whole_number("--lost_after", flags.run.lost_after,
                         "a machine without a sign of life for this long has failed (60)",
-                        {1, killfiles::kLongestSilence})
+                        numbers_of("lost_after"))
       .type_name("SECONDS");
   command
       .add_whole_number("--nice", flags.run.nice,
                         "the niceness of the run's processes: 19 lets all others go first (0)",
-                        {0, killfiles::kMostNice})
+                        numbers_of("nice"))
       .type_name("N");
   add_program_flags(command, flags.program);
   command.add_option("--export", flags.exports, "VAR or VAR=VALUE for its processes; repeatable")
