@@ -60,17 +60,6 @@ std::optional<std::vector<std::string>> split_words(std::string_view line, std::
   return words;
 }
 
-/// A whole number from `least` to `most`; the text must be nothing else.
-std::optional<std::int64_t> parse_whole(std::string_view text, std::int64_t least,
-                                        std::int64_t most) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < least || value > most) {
-    return std::nullopt;
-  }
-  return value;
-}
-
 /// The text up to `end`, which is taken off with it; the whole text where there is none.
 std::string_view cut(std::string_view& text, char end) {
   const std::size_t size = text.find(end);
@@ -108,6 +97,16 @@ std::optional<OfferedTensor> parse_tensor(std::string_view line) {
 }
 
 }  // namespace
+
+std::optional<std::int64_t> parse_whole(std::string_view text, std::int64_t least,
+                                        std::int64_t most) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < least || value > most) {
+    return std::nullopt;
+  }
+  return value;
+}
 
 std::size_t size_of(Numbers numbers) {
   return name_of(numbers).size;

@@ -94,4 +94,8 @@ std::string to_text(const DataOffer& offer);
 /// Absent if the text is anything else, or a tensor takes more than its place has.
 std::optional<DataOffer> parse_offer(std::string_view text);
 
+/// A whole number from `least` to `most`; the text must be nothing else.
+std::optional<std::int64_t> parse_whole(std::string_view text, std::int64_t least,
+                                        std::int64_t most);
+
 }  // namespace dtool::trainer

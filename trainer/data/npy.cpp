@@ -10,9 +10,9 @@
 #include <string_view>
 #include <utility>
 
+#include "trainer/data/data_offer.h"
 #include "trainer/data/data_set.h"
 #include "trainer/data/idx.h"
-#include "trainer/launch/greeting.h"
 #include "trainer/settings/usage_error.h"
 
 namespace dtool::trainer {
