@@ -80,6 +80,11 @@ class Corridor : public ThreadedEnvironments {
     }
   }
 
+  void advance() override {
+    ++advances;
+    for (std::size_t i = 0; i < agents_.size(); ++i) begin_episode(i);
+  }
+
   EpisodeSums take_sums() override {
     EpisodeSums all{.scores = {0, 0}};
     for (Agent& each : agents_) all += std::exchange(each.sums, {});
@@ -120,6 +125,9 @@ class Corridor : public ThreadedEnvironments {
   }
 
   std::vector<Agent> agents_;
+
+ public:
+  static inline int advances = 0;  ///< of all corridors
 
  private:
   std::uint64_t seed_;
@@ -241,6 +249,31 @@ TEST_F(CorridorRun, WithoutAStateARunGoesOnWithNewEpisodes) {
   EXPECT_NE(said.find("resumed from"), said.npos) << said;
   EXPECT_NE(said.find("0 of 16 samplers go on"), said.npos) << said;
   EXPECT_GT(scores_of(again)[1].second, 0.95) << said;
+}
+
+TEST_F(CorridorRun, AllSamplersGoToOtherScenesAfterSoManyRollouts) {
+  Corridor::advances = 0;
+  settings_.pipeline.listed = {{1280, {2, 4, 8, 4}, {}, 1, 1}, {2560, {2, 4, 16}, {}, 1, 1}};
+  settings_.pipeline.steps = 3840;
+  EncodedPolicy policy(kCorridorSpec, kSmallPolicy, at::kCPU);
+  train(policy);
+  EXPECT_EQ(Corridor::advances, 2) << "of 10 rollouts of the first stage those from 4 and 8 on";
+}
+
+TEST(Collector, ANewScenesFirstObservationBeginsAnEpisode) {
+  const ThereAndBack policy;
+  Corridor corridors(EpisodeSet::training, 1, 0, 4);
+  Collector collector(corridors, policy, 0.5, 1, 0);
+  Rollout rollout(3, 4, policy);
+  const auto never = [](std::int64_t) { return false; };
+  collector.collect(rollout, 0, never);
+  const at::Tensor value = rollout.values[3].clone();
+  collector.advance();
+  collector.collect(rollout, 3, never);
+  EXPECT_EQ(rollout.keep[0].sum().item<double>(), 0);
+  EXPECT_TRUE(rollout.values[0].eq(10 * (kCells / 2) + 1).all().item<bool>()) << "the first look";
+  EXPECT_FALSE(rollout.values[0].equal(value)) << "that of the state where they were";
+  EXPECT_EQ(corridors.take_sums().episodes, 0);
 }
 
 TEST_F(CorridorRun, ReturnsAreNormalisedButShownAsTheyAre) {

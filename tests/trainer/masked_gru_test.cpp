@@ -9,8 +9,8 @@
 #include <torch/utils.h>
 
 #include "tests/trainer/reference.h"
+#include "trainer/model/model.h"
 #include "trainer/reinforcement/gru_gates.h"
-#include "trainer/supervised/objective.h"
 
 using namespace dtool::trainer;
 

@@ -123,6 +123,27 @@ TEST(ObjectNavSamplers, TwoHalvesSeeWhatOneWholeSees) {
   EXPECT_NEAR(sums.reward, halves.reward, 1e-6);
 }
 
+TEST(ObjectNavSamplers, AdvanceToTheNextHouse) {
+  EnvironmentSettings settings;
+  settings.episodes_per_house = 3;
+  settings.step_limit = 20;
+  Samplers advanced(settings, EpisodeSet::training, 5, 0, 2);
+  advanced.advance();
+  Samplers stepped(settings, EpisodeSet::training, 5, 0, 2);
+  Arrays seen(2), expected(2);
+  std::fill(expected.actions.begin(), expected.actions.end(), static_cast<float>(Move::done));
+  for (int episode = 0; episode < 3; ++episode) step_all(stepped, expected);
+  advanced.observe(seen.observations);
+  EXPECT_EQ(seen.observations, expected.observations) << "the first episode of the second house";
+  EXPECT_EQ(advanced.take_sums().episodes, 0);
+  step_all(stepped, expected);  // within the house
+  stepped.take_sums();
+  EXPECT_NE(advanced.state(), stepped.state());
+  advanced.advance();
+  stepped.advance();
+  EXPECT_EQ(advanced.state(), stepped.state()) << "the third house";
+}
+
 TEST(ObjectNavSamplers, ASeedASetAndANumberEachGiveOtherEpisodes) {
   const auto first_observations = [](EpisodeSet set, std::uint64_t seed, std::int64_t first) {
     const Samplers samplers({}, set, seed, first, 8);

@@ -140,11 +140,12 @@ TEST(ObjectNavSettings, WhatFollowsFromTheMachinesIsShownAndCanBeSetByHand) {
 
 TEST(ObjectNavSettings, StagesCanBeListedAndSayWhatIsOtherThanUsual) {
   const Experiment experiment = parse(
-      "ppo = {num_steps = 32, num_mini_batch = 2, entropy_coef = 0.02}\n"
+      "ppo = {num_steps = 32, num_mini_batch = 2, entropy_coef = 0.02, advance_every = 50}\n"
       "optimizer.learning_rate = 0.004\n"
       "[[stage]]\nsteps = 1000\n"
       "[[stage]]\nsteps = 3000\nnum_steps = 64\nnum_mini_batch = 5\nupdate_repeats = 1\n"
-      "clip_param = 0.3\nvalue_loss_coef = 0.7\nentropy_coef = 0\nlast_learning_rate = 0.001\n"
+      "advance_every = 0\nclip_param = 0.3\nvalue_loss_coef = 0.7\nentropy_coef = "
+      "0\nlast_learning_rate = 0.001\n"
       "[[stage]]\nsteps = 500\nlearning_rate = 0.002\n");
   const DdPpoSettings& learning = objectnav_of(experiment).learning;
   EXPECT_EQ(learning.pipeline.steps, 4500);
@@ -163,6 +164,8 @@ TEST(ObjectNavSettings, StagesCanBeListedAndSayWhatIsOtherThanUsual) {
   EXPECT_EQ(planned.stages[1].update.num_mini_batch, 5);
   EXPECT_EQ(planned.stages[1].update.update_repeats, 1);
   EXPECT_EQ(planned.stages[1].loss, (LossWeights{0.3, 0.7, 0}));
+  EXPECT_EQ(planned.stages[0].update.advance_every, 50);
+  EXPECT_EQ(planned.stages[1].update.advance_every, 0);
   const auto rate_at = [&](double steps) {
     return 0.004 * learning_rate_factor(planned.schedule, steps);
   };
@@ -242,6 +245,9 @@ TEST(ObjectNavSettings, OnlyPicturesHaveAnEncoder) {
   EXPECT_EQ(objectnav_of(pictures).environment.senses, Senses::rgbd);
   EXPECT_EQ(objectnav_of(pictures).policy.encoder, "nature_half");
   EXPECT_EQ(objectnav_of(pictures).policy.memory, PolicyMemory::gru);
+  EXPECT_EQ(objectnav_of(pictures).policy.precision, Precision::float32);
+  EXPECT_EQ(objectnav_of(parse("ppo.precision = 'bfloat16'\n")).policy.precision,
+            Precision::bfloat16);
   EXPECT_EQ(pictures.own->multiply_adds_per_batch({1, 1}), 0) << "worth one thread";
   EXPECT_TRUE(
       objectnav_of(parse("environment.observation = 'rgbd'\nenvironment.marks_goal = true\n"))

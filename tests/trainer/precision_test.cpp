@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // bfloat16 keeps 8 bits of a number: what is computed in it differs by up to 2^-8 of its size.
-#include "trainer/supervised/objective.h"
+#include "trainer/model/model.h"
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

@@ -226,6 +226,23 @@ TEST(ProcessEnvironmentsTest, ARestoredOneBeginsItsNextEpisode) {
   EXPECT_NO_THROW(first.step());
 }
 
+TEST(ProcessEnvironmentsTest, AllGoToTheirNextEpisodes) {
+  Stepped stepped(example(), 4, 3);
+  Stepped another(example(), 4, 1);
+  const auto before = stepped.environments.state();
+  for (Stepped* each : {&stepped, &another}) {
+    each->step();
+    each->environments.advance();
+    each->environments.observe(each->observations);
+  }
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(Stepped::number(stepped.observations, i), 0);
+  EXPECT_EQ(stepped.observations, another.observations);
+  EXPECT_NE(stepped.environments.state(), before);
+  EXPECT_EQ(stepped.environments.take_sums().episodes, 0);
+  stepped.step();
+  EXPECT_EQ(stepped.endings, std::vector<Ending>(4, Ending::none));
+}
+
 TEST(ProcessEnvironmentsTest, OnlyTheEpisodesThatWereAskedForAreCounted) {
   WorkerSettings settings = faulty({});
   settings.scores = {"two"};

@@ -227,7 +227,8 @@ ENCODERS = {"nature_half": nature, "impala": impala, "resnet18_half": resnet18, 
 
 
 class Reference(nn.Module):
-    """Numbers through two layers of 64 and a picture through an encoder, then a memory and the heads."""
+    """Numbers through two layers of 64 and a picture through an encoder, then a memory and the heads. Single precision is that of a
+    network whose encoders are under autocast."""
     def __init__(self, encoder, memory, hidden, outputs, numbers, pictures):
         super().__init__()
         self.numbers = nn.Sequential(nn.Linear(numbers.shape[-1], 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh())
@@ -240,8 +241,9 @@ class Reference(nn.Module):
         self.head = nn.Linear(width, outputs + 1)
 
     def see(self, numbers, pictures):
-        seen = self.encoder(pictures.flatten(0, 1)).unflatten(0, pictures.shape[:2])
-        return torch.cat([self.numbers(numbers), seen], dim=-1)
+        with torch.autocast("cpu", torch.bfloat16, enabled=numbers.dtype == torch.float32):
+            seen = self.encoder(pictures.flatten(0, 1)).unflatten(0, pictures.shape[:2])
+            return torch.cat([self.numbers(numbers), seen], dim=-1).to(numbers.dtype)
 
     def forward(self, numbers, pictures, memory, keep):
         seen = self.see(numbers, pictures)
@@ -261,10 +263,11 @@ class Reference(nn.Module):
         return self.head(seen), memory
 
 
-def policy(encoder, memory, actions):
+def policy(encoder, memory, actions, precision="float64"):
     """Forward, loss, gradients and one step of Adam of a network of PyTorch's modules, whose parameters are ours."""
+    torch.set_default_dtype(torch.float64 if precision == "float64" else torch.float32)
     numbers, pictures, state, keep, chosen = (
-        torch.from_numpy(read(name)) for name in ("numbers", "pictures", "memory", "keep", "actions"))
+        torch.from_numpy(read(name)).to(torch.get_default_dtype()) for name in ("numbers", "pictures", "memory", "keep", "actions"))
     outputs, hidden, learning_rate, epsilon = read("sizes")
     network = Reference(encoder, memory, int(hidden), int(outputs), numbers, pictures / 255)
     names = (folder / "names").read_text().split()
@@ -275,7 +278,7 @@ def policy(encoder, memory, actions):
     parameters = dict(zip(names, theirs + deviations, strict=True))
     with torch.no_grad():
         for name, each in parameters.items():
-            each.copy_(torch.tensor(ours[name].T if name in transposed else ours[name]))
+            each.copy_(torch.from_numpy(ours[name].T if name in transposed else ours[name]))
     both, after = network(numbers, pictures / 255, state, keep)
     logits, values = both[..., :-1], both[..., -1]
     if actions == "box":

@@ -94,6 +94,7 @@ std::unique_ptr<WorkloadSettings> read(TomlReader& reader, Experiment& experimen
   settings->learning = read_dd_ppo(reader, "ppo", experiment.optimizer, kValidation);
   settings->worker = read_worker(reader);
   settings->policy = read_policy(reader);
+  settings->policy.precision = settings->learning.ppo.precision;
   return settings;
 }
 

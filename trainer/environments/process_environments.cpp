@@ -367,6 +367,14 @@ void ProcessEnvironments::observe(std::span<std::uint8_t> observations) const {
   std::memcpy(observations.data(), current_.data(), current_.size());
 }
 
+void ProcessEnvironments::advance() {
+  arrays_ = {};
+  for (Worker& each : workers_) {
+    ring(each, {WorkerRing::reset, 0, static_cast<std::uint32_t>(each.end - each.begin)});
+  }
+  wait();
+}
+
 void ProcessEnvironments::count_episode(const Worker& worker, int number) {
   Slot& slot = slots_[static_cast<std::size_t>(number)];
   if (slot.still_counted != kNoLimit) --slot.still_counted;

@@ -48,6 +48,8 @@ class ProcessEnvironments : public Environments {
   /// the step counts as the last of its environments' episodes, a truncated one. Throws
   /// EnvironmentFailed.
   void wait() override;
+  /// Each episode is a scene of its own.
+  void advance() override;
   EpisodeSums take_sums() override;
   void count_only(std::int64_t each) override;
   bool counted_all() const override;

@@ -11,6 +11,7 @@
 
 #include "trainer/data/data_set.h"
 #include "trainer/ranks/process_group.h"
+#include "trainer/settings/train_settings.h"
 
 namespace dtool::trainer {
 
@@ -45,6 +46,26 @@ struct Model : Weights {
 
   /// Whether `forward` draws random numbers in training, as dropout does.
   virtual RandomNumbers random_numbers() const = 0;
+};
+
+// The precision of the forward pass: float32 like the parameters, or bfloat16 where PyTorch's
+// autocast considers it safe.
+
+/// While it lives, this thread's operations on `device` use `precision`. With bfloat16, matrix
+/// products and convolutions get bfloat16 copies of their inputs, while sums, losses and the
+/// parameters stay float32, as under torch.autocast. The backward pass follows the forward pass's
+/// types and runs outside.
+class Autocast {
+ public:
+  Autocast(Precision precision, at::Device device);
+  ~Autocast();
+  Autocast(const Autocast&) = delete;
+  Autocast& operator=(const Autocast&) = delete;
+
+ private:
+  bool active_;
+  bool was_enabled_ = false;
+  at::DeviceType device_type_;
 };
 
 /// The tensors without their names.

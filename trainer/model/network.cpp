@@ -153,7 +153,9 @@ at::Tensor Network::apply(const Part& part, const at::Tensor& values) const {
     case LayerKind::batch_norm:
       return normalise(part, values);
     case LayerKind::group_norm:
-      return at::group_norm(values, layer.groups, part.weight, part.bias, kEpsilon);
+      // In float32, as batch norm: LibTorch 1.13 has no other for such weights on CPUs.
+      return at::group_norm(values.to(part.weight.scalar_type()), layer.groups, part.weight,
+                            part.bias, kEpsilon);
     case LayerKind::dropout:
       return at::dropout(values, layer.share, mode_ == Mode::training);
     case LayerKind::max_pool:

@@ -126,6 +126,7 @@ std::unique_ptr<WorkloadSettings> read(TomlReader& reader, Experiment& experimen
   read_house(reader, objectnav.environment);
   read_episode(reader, objectnav.environment);
   objectnav.policy = read_network(reader, objectnav.environment.senses);
+  objectnav.policy.precision = objectnav.learning.ppo.precision;
   return settings;
 }
 

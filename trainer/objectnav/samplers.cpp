@@ -190,6 +190,14 @@ void Samplers::step(int begin, int end, const StepArrays& arrays) {
   }
 }
 
+/// A scene is a house.
+void Samplers::advance() {
+  for (Sampler& each : samplers_) {
+    const std::int64_t house = each.scene.number / settings_.episodes_per_house + 1;
+    begin_episode(settings_, each.scene, house * settings_.episodes_per_house);
+  }
+}
+
 EpisodeSums Samplers::take_sums() {
   EpisodeSums all;
   for (Sampler& each : samplers_) {

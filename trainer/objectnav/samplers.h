@@ -26,6 +26,7 @@ class Samplers : public ThreadedEnvironments {
   const EnvironmentSpec& spec() const override { return objectnav_spec(settings_.senses); }
   int count() const override;
   void observe(std::span<std::uint8_t> observations) const override;
+  void advance() override;
   EpisodeSums take_sums() override;
   void count_only(std::int64_t each) override;
   bool counted_all() const override;

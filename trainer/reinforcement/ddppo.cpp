@@ -176,6 +176,8 @@ void DdPpo::collect() {
   const auto least = static_cast<std::int64_t>(
       std::ceil(ppo.least_rollout_share * static_cast<double>(rollout_.capacity())));
   const auto begin = Clock::now();
+  const std::int64_t every = update().advance_every;
+  if (every > 0 && progress.rollouts > 0 && progress.rollouts % every == 0) collector_.advance();
   stragglers_.begin(progress.rollouts + 1);
   // So many numbers are apart that no two steps have the same, in whatever stage.
   const std::int64_t first_step = progress.rollouts * pipeline_.longest_rollout();

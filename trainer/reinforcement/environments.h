@@ -116,6 +116,10 @@ class Environments {
   /// environment cannot go on, of which the other ranks know nothing.
   virtual void wait() = 0;
 
+  /// Every environment leaves its episode, which is not counted, and begins one of its next scene.
+  /// Throws as `wait`.
+  virtual void advance() = 0;
+
   /// The episodes that ended since the last call, summed in the environments' order, whichever
   /// thread stepped them. Has all of the spec's scores.
   virtual EpisodeSums take_sums() = 0;

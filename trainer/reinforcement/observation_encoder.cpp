@@ -49,7 +49,7 @@ std::size_t count_convolutional(const std::vector<Layer>& layers) {
 
 ObservationEncoder::ObservationEncoder(const EnvironmentSpec& spec, const PolicySettings& settings,
                                        const std::string& prefix, at::Device device)
-    : spec_(spec), device_(device) {
+    : spec_(spec), device_(device), precision_(settings.precision) {
   const EnvironmentSpec codes = codes_in(spec);
   if (!codes.observations.empty()) {
     first_rows_ = first_rows_of(codes).to(device);
@@ -98,6 +98,9 @@ void ObservationEncoder::add_pictures(const EnvironmentSpec& spec, const PolicyS
 at::Tensor ObservationEncoder::encode(const at::Tensor& observations,
                                       const RunningMoments* moments) const {
   const at::Tensor rows = observations.flatten(0, -2).to(device_, /*non_blocking=*/true);
+  // The memory and the heads stay float32: the ratio of two probabilities needs its digits, and
+  // nearly all of the work is here.
+  const Autocast autocast(precision_, device_);
   std::vector<at::Tensor> encoded;
   if (table_.defined()) {
     const at::Tensor codes = bytes_of(spec_, ObservedKind::codes, rows);
@@ -113,7 +116,7 @@ at::Tensor ObservationEncoder::encode(const at::Tensor& observations,
   const at::Tensor all = encoded.size() == 1 ? encoded[0] : at::cat(encoded, -1);
   auto shape = observations.sizes().vec();
   shape.back() = width_;
-  return all.view(shape);
+  return all.view(shape).to(at::kFloat);
 }
 
 at::Tensor ObservationEncoder::look(const Picture& picture, const at::Tensor& rows) const {

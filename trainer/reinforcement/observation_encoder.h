@@ -42,8 +42,9 @@ class ObservationEncoder {
   ObservationEncoder(const EnvironmentSpec& spec, const PolicySettings& settings,
                      const std::string& prefix, at::Device device);
 
-  /// Maps uint8 [.., the spec's observation_bytes], on any device, to float [.., width].
-  /// `moments`, if any, normalise the numbers. Differentiable in the parameters.
+  /// Maps uint8 [.., the spec's observation_bytes], on any device, to float [.., width], by
+  /// the precision of the settings. `moments`, if any, normalise the numbers. Differentiable in the
+  /// parameters.
   at::Tensor encode(const at::Tensor& observations, const RunningMoments* moments) const;
   std::int64_t width() const { return width_; }
   std::vector<NamedTensor> parameters() const { return parameters_; }
@@ -64,6 +65,7 @@ class ObservationEncoder {
 
   EnvironmentSpec spec_;
   at::Device device_;
+  Precision precision_;
   at::Tensor first_rows_;  ///< the first row of the table for each byte of codes
   at::Tensor table_;       ///< [rows of all codes, embedding]; undefined without codes
   std::shared_ptr<const Network> of_numbers_;  ///< null without layers

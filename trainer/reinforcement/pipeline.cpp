@@ -26,7 +26,8 @@ UpdateSettings small_batches(const UpdateSettings& base, const Nodes& nodes) {
   divisor = std::max<std::int64_t>(1, divisor);
   while (nodes.samplers % divisor != 0) --divisor;
   return {base.num_mini_batch * divisor,
-          base.update_repeats * ((nodes.count + divisor - 1) / divisor), base.num_steps};
+          base.update_repeats * ((nodes.count + divisor - 1) / divisor), base.num_steps,
+          base.advance_every};
 }
 
 /// `key`: where their number comes from.
@@ -172,7 +173,8 @@ Nodes nodes_of(const DdPpoSettings& settings, const RankCount& ranks) {
 Pipeline plan_pipeline(const DdPpoSettings& settings, const Nodes& nodes) {
   const PpoSettings& ppo = settings.ppo;
   if (!settings.pipeline.listed.empty()) return plan_listed(settings.pipeline.listed, nodes);
-  return plan_pipeline(settings.pipeline, {ppo.num_mini_batch, ppo.update_repeats, ppo.num_steps},
+  return plan_pipeline(settings.pipeline,
+                       {ppo.num_mini_batch, ppo.update_repeats, ppo.num_steps, ppo.advance_every},
                        nodes, ppo);
 }
 

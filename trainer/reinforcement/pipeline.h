@@ -25,6 +25,7 @@ struct UpdateSettings {
   std::int64_t num_mini_batch = 1;  ///< parts into which a rank's samplers are divided
   std::int64_t update_repeats = 4;  ///< passes over all mini-batches
   std::int64_t num_steps = 128;     ///< the steps of a rollout, for each sampler
+  std::int64_t advance_every = 0;   ///< rollouts until all samplers go to other scenes; 0: never
 };
 
 /// The weights of the loss's parts, and how far a policy may move.

@@ -10,6 +10,7 @@
 #include "trainer/reinforcement/environments.h"
 #include "trainer/settings/model_settings.h"
 #include "trainer/settings/toml_reader.h"
+#include "trainer/settings/train_settings.h"
 
 namespace dtool::trainer {
 
@@ -33,6 +34,7 @@ struct PolicySettings {
   std::int64_t hidden = 128;  ///< values of the memory
   Critic critic = Critic::shared;
   NormaliseObservations normalise_observations = NormaliseObservations::no;
+  Precision precision = Precision::float32;  ///< the encoders', which `read_policy` does not read
 };
 
 /// Reads [model]; `standard` has what the file omits. Throws UsageError.

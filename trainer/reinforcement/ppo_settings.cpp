@@ -15,6 +15,7 @@ namespace {
 constexpr Limits<double> kWeight = {0.0, 1e6};
 constexpr Limits<double> kShare = {0.0, 1.0};
 constexpr Limits<std::int64_t> kRolloutSteps = {1, 65536};
+constexpr Limits<std::int64_t> kAdvanceEvery = {0, 1'000'000'000};
 constexpr std::int64_t kPartOfSharedRollouts = 5;  ///< the first stage is this part of a run
 
 void read_samplers(TomlReader& reader, DdPpoSettings& settings) {
@@ -53,6 +54,7 @@ PpoSettings read_ppo(TomlReader& reader, const DdPpoSettings& settings) {
         "a mini-batch has whole samplers: raise these, or make it smaller");
   }
   ppo.update_repeats = reader.integer("ppo.update_repeats", ppo.update_repeats, {1, 10'000});
+  ppo.advance_every = reader.integer("ppo.advance_every", 0, kAdvanceEvery);
   ppo.gamma = reader.number("ppo.gamma", ppo.gamma, kShare);
   ppo.gae_lambda = reader.number("ppo.gae_lambda", ppo.gae_lambda, kShare);
   static_cast<LossWeights&>(ppo) = read_loss(reader, "ppo.", ppo);
@@ -65,6 +67,7 @@ PpoSettings read_ppo(TomlReader& reader, const DdPpoSettings& settings) {
   ppo.preemption_share = reader.number("ppo.preemption_share", ppo.preemption_share, {1e-6, 1.0});
   ppo.least_rollout_share =
       reader.number("ppo.least_rollout_share", ppo.least_rollout_share, {1e-6, 1.0});
+  ppo.precision = read_precision(reader, "ppo.precision");
   ppo.cuda_graph = read_cuda_graph(reader, "ppo.cuda_graph");
   return ppo;
 }
@@ -90,6 +93,8 @@ PipelineSettings read_listed(TomlReader& reader, const PpoSettings& ppo, std::si
         reader.integer(prefix + "num_mini_batch", ppo.num_mini_batch, {1, 65536});
     stage.update.update_repeats =
         reader.integer(prefix + "update_repeats", ppo.update_repeats, {1, 10'000});
+    stage.update.advance_every =
+        reader.integer(prefix + "advance_every", ppo.advance_every, kAdvanceEvery);
     stage.loss = read_loss(reader, prefix, ppo);
     pipeline.listed.push_back(stage);
     pipeline.steps += stage.steps;

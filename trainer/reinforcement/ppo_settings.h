@@ -24,10 +24,12 @@ struct PpoSettings : LossWeights {
   std::int64_t num_steps = 128;     ///< steps of a rollout
   std::int64_t num_mini_batch = 1;  ///< parts into which the samplers of a rollout are divided
   std::int64_t update_repeats = 4;  ///< passes over a rollout
+  std::int64_t advance_every = 0;   ///< see UpdateSettings
   double gamma = 0.99;              ///< discount of a step
   double gae_lambda = 0.95;         ///< https://arxiv.org/abs/1506.02438, equation 16
   ClippedValueLoss use_clipped_value_loss = ClippedValueLoss::yes;
   NormaliseReturns normalise_returns = NormaliseReturns::no;
+  Precision precision = Precision::float32;  ///< the encoders' precision
   /// Once this share of the ranks has finished, the others cut their rollouts short
   /// (https://arxiv.org/abs/1911.00357, section 3); 1: never.
   double preemption_share = 0.6;

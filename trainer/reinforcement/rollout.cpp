@@ -194,6 +194,11 @@ void Collector::add_values_of_last_states() {
   }
 }
 
+void Collector::advance() {
+  samplers_.advance();
+  keep_.zero_();
+}
+
 void Collector::restore(const at::Tensor& memory, const at::Tensor& keep) {
   memory_.narrow(0, 0, memory.size(0)).copy_(memory);
   keep_.narrow(0, 0, keep.size(0)).copy_(keep);

@@ -58,6 +58,9 @@ class Collector {
   void collect(Rollout& rollout, std::int64_t first_step,
                const std::function<bool(std::int64_t steps)>& is_enough);
 
+  /// The next rollout begins new episodes, of the next scenes.
+  void advance();
+
   /// The memory (float [N, H]) and mask (float [N]) at the beginning of the next rollout.
   const at::Tensor& memory() const { return memory_; }
   const at::Tensor& keep() const { return keep_; }

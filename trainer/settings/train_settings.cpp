@@ -52,9 +52,7 @@ TrainSettings read_train(TomlReader& reader, const OptimizerSettings& optimizer)
       reader, "train.batch_size_per",
       {{"rank", BatchPer::rank}, {"machine", BatchPer::machine}, {"run", BatchPer::run}});
   train.evaluate_every = reader.integer("train.evaluate_every", 1, {0, 1'000'000});
-  train.precision =
-      choose<Precision>(reader, "train.precision",
-                        {{"float32", Precision::float32}, {"bfloat16", Precision::bfloat16}});
+  train.precision = read_precision(reader, "train.precision");
   train.cuda_graph = read_cuda_graph(reader, "train.cuda_graph");
   return train;
 }

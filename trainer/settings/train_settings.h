@@ -36,6 +36,12 @@ enum class BatchPer { rank, machine, run };
 /// The precision of the forward pass; parameters are always float32.
 enum class Precision { float32, bfloat16 };
 
+/// Throws UsageError.
+inline Precision read_precision(TomlReader& reader, const std::string& key) {
+  return choose<Precision>(reader, key,
+                           {{"float32", Precision::float32}, {"bfloat16", Precision::bfloat16}});
+}
+
 /// A part of the training with its own batch and length. Either `epochs` or `steps` is not 0.
 struct Stage {
   std::int64_t epochs{};

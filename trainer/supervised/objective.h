@@ -134,24 +134,4 @@ std::vector<DrawnBatch> drawn_in(const std::vector<at::Tensor>& tensors, std::si
 void step_on_device(const std::vector<DrawnBatch>& batches, Objective& objective,
                     DataParallel& parallel, Optimizer& optimizer, const at::Tensor& results);
 
-// The precision of the forward pass: float32 like the parameters, or bfloat16 where PyTorch's
-// autocast considers it safe.
-
-/// While it lives, this thread's operations on `device` use `precision`. With bfloat16, matrix
-/// products and convolutions get bfloat16 copies of their inputs, while sums, losses and the
-/// parameters stay float32, as under torch.autocast. The backward pass follows the forward pass's
-/// types and runs outside.
-class Autocast {
- public:
-  Autocast(Precision precision, at::Device device);
-  ~Autocast();
-  Autocast(const Autocast&) = delete;
-  Autocast& operator=(const Autocast&) = delete;
-
- private:
-  bool active_;
-  bool was_enabled_ = false;
-  at::DeviceType device_type_;
-};
-
 }  // namespace dtool::trainer
