@@ -5,6 +5,9 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "trainer/environments/process_environments.h"
 #include "trainer/settings/usage_error.h"
@@ -33,9 +36,11 @@ WorkerSettings task_of(const std::string& request) {
   return settings;
 }
 
-std::string task_mistake(const std::string& request) {
+std::string task_mistake(const std::string& request, std::vector<std::string> scores = {}) {
+  WorkerSettings settings = task_of(request);
+  settings.scores = std::move(scores);
   try {
-    const ProcessEnvironments environments(task_of(request), EpisodeSet::training, 1, 0, 1, 1);
+    const ProcessEnvironments environments(settings, EpisodeSet::training, 1, 0, 1, 1);
   } catch (const UsageError& mistake) {
     return std::string(mistake.what()) + " | " + mistake.hint;
   }
@@ -44,8 +49,8 @@ std::string task_mistake(const std::string& request) {
 
 /// Two environments, with the arrays of their steps.
 struct PairOfThem {
-  explicit PairOfThem(const WorkerSettings& settings)
-      : environments(settings, EpisodeSet::training, 1, 0, 2, 1),
+  explicit PairOfThem(const WorkerSettings& settings, EpisodeSet set = EpisodeSet::training)
+      : environments(settings, set, 1, 0, 2, 1),
         actions(static_cast<std::size_t>(2 * environments.spec().actions.values())),
         observations(static_cast<std::size_t>(2 * environments.spec().observation_bytes())),
         last_observations(observations) {
@@ -165,6 +170,14 @@ TEST_F(DtoolEnvTest, MistakesSayWhatToDo) {
   EXPECT_NE(task_mistake(R"({"gymnasium":"Boxed-v0","kwargs":{"colour":1}})")
                 .find("unexpected keyword argument 'colour'"),
             std::string::npos);
+  EXPECT_NE(task_mistake(R"({"gymnasium":"Everything-v0","observations":{"none":"drop"}})")
+                .find("there is no observation none in "),
+            std::string::npos);
+  EXPECT_EQ(task_mistake(R"({"gymnasium":"Everything-v0","observations":{"word":"drop"}})"),
+            "none");
+  EXPECT_EQ(task_mistake(R"({"gymnasium":"Everything-v0"})", {"is_success", "won"}),
+            "environment X: at an episode's end info has no won, only is_success | "
+            "environment.scores names keys of info");
   unsetenv("PYTHONPATH");
   EXPECT_EQ(task_mistake(R"({"gymnasium":"Boxed-v0"})"),
             "environment X: /usr/bin/python3 cannot import gymnasium and numpy: No module named "
@@ -194,11 +207,105 @@ TEST_F(DtoolEnvTest, AnErrorIsToldWithItsPlace) {
       shape.starts_with("its worker failed: ValueError: observation number has shape (1,) "
                         "instead of (2,) (dtool_env.py, line "))
       << shape;
-  WorkerSettings scores = task_of(R"({"gymnasium":"Everything-v0"})");
-  scores.scores = {"won"};
-  EXPECT_EQ(failure_of(scores),
-            "its worker failed: at an episode's end info has no won, only is_success; "
-            "environment.scores names keys of info");
+}
+
+TEST_F(DtoolEnvTest, OnlyAMistakeOfOneWorkerIsShown) {
+  testing::internal::CaptureStderr();
+  EXPECT_THROW(ProcessEnvironments(task_of(R"({"gymnasium":"Broken-v0"})"), EpisodeSet::training, 1,
+                                   0, 4, 4),
+               UsageError);
+  const std::string shown = testing::internal::GetCapturedStderr();
+  EXPECT_LE(shown.find("Traceback"), shown.size()) << shown;
+  EXPECT_EQ(shown.find("Traceback"), shown.rfind("Traceback")) << shown;
+}
+
+/// The seeds of environment 1's first three episodes, from 1000 on those of its own generator.
+std::vector<int> seeds_in(const WorkerSettings& settings, EpisodeSet set) {
+  PairOfThem pair(settings, set);
+  std::vector<int> seeds;
+  for (int episode = 0; episode < 3; ++episode) {
+    seeds.push_back(static_cast<int>(pair.number(pair.observations, "number", 1)));
+    for (int step = 0; step < 4; ++step) pair.step();
+  }
+  return seeds;
+}
+
+TEST_F(DtoolEnvTest, AGeneratorIsSeededOnceInTrainingAndAlwaysInAValidation) {
+  WorkerSettings once = task_of(R"({"gymnasium":"Everything-v0"})");
+  once.seeds_every_episode = false;
+  const std::vector<int> seeds = seeds_in(once, EpisodeSet::training);
+  EXPECT_LT(seeds[0], 1000);
+  EXPECT_GE(seeds[1], 1000);
+  EXPECT_GE(seeds[2], 1000);
+  EXPECT_EQ(seeds_in(once, EpisodeSet::training), seeds);
+  for (const int each : seeds_in(once, EpisodeSet::validation)) EXPECT_LT(each, 1000);
+  const WorkerSettings always =
+      task_of(R"({"gymnasium":"Everything-v0","seed_every_episode":true})");
+  for (const int each : seeds_in(always, EpisodeSet::training)) EXPECT_LT(each, 1000);
+}
+
+TEST_F(DtoolEnvTest, AnEpisodeThatCannotBeginIsToldWithItsNumberAndSeed) {
+  const auto words_of = [](const std::string& keys, bool seeds_every_episode) -> std::string {
+    WorkerSettings settings =
+        task_of(R"({"gymnasium":"Everything-v0","kwargs":{"fault":"reset"})" + keys + "}");
+    settings.seeds_every_episode = seeds_every_episode;
+    PairOfThem pair(settings);
+    testing::internal::CaptureStderr();
+    std::string words = "none";
+    try {
+      for (int i = 0; i < 4; ++i) pair.step();
+    } catch (const EnvironmentFailed& failure) {
+      words = failure.what();
+    }
+    testing::internal::GetCapturedStderr();
+    return words.substr(0, words.find(" (/"));
+  };
+  const std::string once = words_of("", false);
+  const std::string always = words_of(R"(,"seed_every_episode":true)", true);
+  const auto seed_in = [](const std::string& words) {
+    return std::stoul(words.substr(words.find("seed ") + 5));
+  };
+  EXPECT_NE(once.find(" of episode 0): its worker failed: ZeroDivisionError: no beginning"),
+            std::string::npos)
+      << once;
+  EXPECT_TRUE(once.starts_with("environment 0 (X, episode 1, seed ")) << once;
+  EXPECT_TRUE(always.starts_with("environment 0 (X, episode 1, seed ")) << always;
+  EXPECT_EQ(always.find(" of episode"), std::string::npos) << always;
+  EXPECT_NE(seed_in(once), seed_in(always)) << "the seed of episode 0, and that of episode 1";
+}
+
+TEST_F(DtoolEnvTest, AVectorEnvironmentIsAWorkersOfThemAll) {
+  for (const std::string mode : {"NextStep", "SameStep", "Disabled"}) {
+    WorkerSettings settings =
+        task_of(R"({"gymnasium":"V","vector":true,"kwargs":{"mode":")" + mode + "\"}}");
+    settings.is_vector = true;
+    settings.scores = {"length"};
+    PairOfThem pair(settings);
+    SCOPED_TRACE(mode);
+    EXPECT_FALSE(pair.environments.steps_meanwhile()) << "no half of it steps alone";
+    EXPECT_EQ(pair.environments.spec().actions.choices, std::vector<std::int64_t>{3});
+    pair.actions = {0, 2};
+    const bool is_next = mode == "NextStep";
+    for (int step = 1; step <= 4; ++step) {
+      pair.step();
+      EXPECT_EQ(pair.rewards, (std::vector<float>{is_next && step == 4 ? 0.0F : 1.0F, 3}));
+      EXPECT_EQ(pair.endings[0], step == 3 ? Ending::truncated : Ending::none);
+      EXPECT_EQ(pair.endings[1], step == 4 ? Ending::truncated : Ending::none);
+      const int shown = step < 4 || is_next ? step : 0;
+      EXPECT_EQ(pair.number(pair.observations, "number"), static_cast<float>(shown));
+      EXPECT_EQ(pair.part(pair.observations, "picture")[1 * 5 + 2], shown);
+      EXPECT_EQ(*pair.part(pair.observations, "code"), shown);
+    }
+    EXPECT_EQ(pair.number(pair.last_observations, "number"), 4);
+    EXPECT_EQ(pair.part(pair.last_observations, "picture")[1 * 5 + 2], 4);
+    EXPECT_EQ(pair.environments.take_sums().scores, (std::vector<double>{3 + 12, 30 + 40}));
+    const auto state = pair.environments.state();
+    pair.environments.restore({state.begin(), state.begin() + 8});
+    pair.environments.observe(pair.observations);
+    EXPECT_EQ(pair.number(pair.observations, "number"), 0) << "all of them begin anew";
+    const ProcessEnvironments halves(settings, EpisodeSet::training, 1, 0, 4, 2);
+    EXPECT_TRUE(halves.steps_meanwhile());
+  }
 }
 
 }  // namespace

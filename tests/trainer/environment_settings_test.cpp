@@ -53,6 +53,25 @@ step_timeout_seconds = 5)");
   EXPECT_TRUE(worker.command.empty());
 }
 
+TEST(EnvironmentSettingsTest, AWorkerMayHaveAVectorEnvironmentOrSeedEveryEpisode) {
+  const WorkerSettings plain = worker_of("gymnasium = 'X'");
+  EXPECT_EQ(plain.request, R"({"gymnasium":"X"})");
+  EXPECT_FALSE(plain.is_vector || plain.seeds_every_episode);
+  const WorkerSettings vector = worker_of("gymnasium = 'X'\nvector = true");
+  EXPECT_EQ(vector.request, R"({"gymnasium":"X","vector":true})");
+  EXPECT_TRUE(vector.is_vector);
+  const WorkerSettings seeded = worker_of("gymnasium = 'X'\nseed_every_episode = true");
+  EXPECT_EQ(seeded.request, R"({"gymnasium":"X","seed_every_episode":true})");
+  EXPECT_TRUE(seeded.seeds_every_episode);
+  EXPECT_TRUE(worker_of("command = ['w']").seeds_every_episode) << "as the protocol says";
+  EXPECT_EQ(mistake_in_table("gymnasium = 'X'\nvector = true\nseed_every_episode = true"),
+            ":5: environment.seed_every_episode is not for environment.vector, which goes on with "
+            "its own generator");
+  EXPECT_EQ(mistake_in_table("command = ['w']\nvector = true"),
+            ":4: environment.vector is for dtool_env.py, and environment.command names another "
+            "program");
+}
+
 TEST(EnvironmentSettingsTest, AProgramOfAnyLanguageHasArguments) {
   const WorkerSettings worker = worker_of("command = ['./worker', '--fast']\nkwargs = {a = 1}\n");
   EXPECT_EQ(worker.command, (std::vector<std::string>{"./worker", "--fast"}));

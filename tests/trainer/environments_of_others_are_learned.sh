@@ -66,6 +66,19 @@ victims="$run $(children "$run")"
 kill -KILL $victims
 await 10 "the end of the workers of killed ranks" have_workers 0
 
+# A request to end is heard during a validation, too.
+experiment validates.toml 'pipeline.steps = 1000000000' 'validation.every_steps = 1' 'logging.every_steps = 1'
+sed -i 's/episodes = 20/episodes = 10000000/' validates.toml
+"$trainer" validates.toml --nproc_per_node 2 --output_dir validates > validates.log 2>&1 &
+run=$!
+started+=("$run")
+await 60 "the first rollout" is_training validates.log
+kill -TERM "$run"
+await_exit "$run"
+[ "$code" = 143 ] || fail "after SIGTERM in a validation the exit code is $code"
+grep -q "the validation is left: the run is to end$" validates.log || fail "nothing says that the validation is left"
+[ -n "$(ls validates/checkpoints)" ] || fail "SIGTERM in a validation left no checkpoint"
+
 mistake() {  # RANKS PATTERN: what mistake.toml ends with
   code=0
   "$trainer" mistake.toml --nproc_per_node "$1" --output_dir mistake > mistake.log 2>&1 || code=$?

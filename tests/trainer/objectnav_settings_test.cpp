@@ -257,7 +257,8 @@ TEST(ObjectNavSettings, OnlyPicturesHaveAnEncoder) {
   EXPECT_EQ(mistake_in("model.encoder = 'impala'\n"),
             ":2: model.encoder is for environment.observation = \"rgbd\"");
   EXPECT_EQ(mistake_in("environment.observation = 'rgbd'\nmodel.encoder_layers = ['conv 8 80']\n"),
-            ":3: model.encoder_layers: layer 'conv 8 80' is too large for images of 64 x 64");
+            ":3: model.encoder_layers: the observation camera: layer 'conv 8 80' is too large for "
+            "images of 64 x 64");
   EXPECT_EQ(mistake_in("environment.observation = 'rgb'\n"),
             ":2: environment.observation is one of cells, rgbd, not 'rgb'");
 }

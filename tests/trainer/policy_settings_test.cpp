@@ -88,6 +88,15 @@ TEST(PolicySettings, TheLayersOfAPictureFitIt) {
             LayerKind::convolution);
   settings.encoder_layers = policy_in("encoder_layers = ['conv 8 3', 'relu']").encoder_layers;
   EXPECT_EQ(layers_of_picture(settings, picture_of(3, 7, 7)).size(), 2U);
+  settings.encoder_layers = {parse_layer("conv 8 9")};
+  try {
+    layers_of_picture(settings, picture_of(3, 7, 7));
+    FAIL() << "it fits";
+  } catch (const UsageError& mistake) {
+    EXPECT_TRUE(std::string(mistake.what())
+                    .starts_with("model.encoder_layers: the observation image: layer 'conv 8 9'"))
+        << mistake.what();
+  }
 }
 
 TEST(PolicySettings, TheirCostIsCounted) {

@@ -45,7 +45,8 @@ WorkerSettings read_worker(TomlReader& reader) {
     worker.name = worker.command.front();
     refuse_all(reader,
                {"environment.gymnasium", "environment.import", "environment.wrappers",
-                "environment.observations", "environment.python"},
+                "environment.observations", "environment.python", "environment.vector",
+                "environment.seed_every_episode"},
                "is for dtool_env.py, and environment.command names another program");
   } else {
     worker.name = reader.text("environment.gymnasium", "");
@@ -60,6 +61,14 @@ WorkerSettings read_worker(TomlReader& reader) {
     hand_on(reader, "wrappers", json::value_t::array, request);
     hand_on(reader, "observations", json::value_t::object, request);
     worker.python = reader.text("environment.python", worker.python);
+    worker.is_vector = reader.boolean("environment.vector", false);
+    if (worker.is_vector) {
+      request["vector"] = true;
+      reader.refuse_if_given("environment.seed_every_episode",
+                             "is not for environment.vector, which goes on with its own generator");
+    }
+    worker.seeds_every_episode = reader.boolean("environment.seed_every_episode", false);
+    if (worker.seeds_every_episode) request["seed_every_episode"] = true;
   }
   hand_on(reader, "kwargs", json::value_t::object, request);
   worker.request = request.dump();

@@ -231,6 +231,10 @@ bool EnvironmentWorker::wait_for_something(Deadline deadline) {
   return waited[2].revents != 0;
 }
 
+void EnvironmentWorker::close_output() {
+  if (output_ >= 0) close(std::exchange(output_, -1));
+}
+
 void EnvironmentWorker::forward_output() {
   std::array<char, 4096> piece;
   // Not for ever: a worker may write faster than it can be read.
@@ -238,10 +242,7 @@ void EnvironmentWorker::forward_output() {
     const ssize_t size = ::read(output_, piece.data(), piece.size());
     if (size < 0 && errno == EINTR) continue;
     if (size < 0) return;
-    if (size == 0) {
-      close(std::exchange(output_, -1));
-      return;
-    }
+    if (size == 0) return close_output();
     const std::string_view text(piece.data(), static_cast<std::size_t>(size));
     std::fwrite(text.data(), 1, text.size(), stderr);
     output_tail_ += text;

@@ -42,6 +42,8 @@ class EnvironmentWorker {
   bool has_spoken() const;
   /// The end of its input, which makes a worker end.
   void hang_up();
+  /// What it prints from now on is not shown.
+  void mute() { close_output(); }
 
   /// Gives the shared memory its size, once, and maps it: zeros. It can change its size no more.
   /// Throws std::system_error.
@@ -50,6 +52,7 @@ class EnvironmentWorker {
 
  private:
   void forward_output();
+  void close_output();
   bool wait_for_something(Deadline deadline);
   [[noreturn]] void fail(const std::string& how);
   [[noreturn]] void tell_death();

@@ -32,10 +32,11 @@ constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
 /// One environment.
 struct ProcessEnvironments::Slot {
-  std::int64_t next = 0;  ///< the number of its next episode
-  double steps = 0;       ///< of this episode
-  double reward = 0;      ///< of this episode
-  bool is_new = true;     ///< it begins an episode when its worker is rung next
+  std::int64_t next = 0;    ///< the number of its next episode
+  std::int64_t seeded = 0;  ///< the last episode that began with its own seed
+  double steps = 0;         ///< of this episode
+  double reward = 0;        ///< of this episode
+  bool is_new = true;       ///< it begins an episode when its worker is rung next
   EpisodeSums sums;
   std::int64_t still_counted = kNoLimit;
 };
@@ -72,8 +73,8 @@ ProcessEnvironments::ProcessEnvironments(const WorkerSettings& settings, Episode
   try {
     // All start at once, which may take each of them seconds.
     for (Worker& each : workers_) start(each);
-    for (Worker& each : workers_) greet(each);
-    for (Worker& each : workers_) hear(each);
+    hear_all(&ProcessEnvironments::greet);
+    hear_all(&ProcessEnvironments::hear);
   } catch (const WorkerFailed& failure) {
     throw UsageError(
         fmt::format("environment {}: its worker {}", settings_.name, failure.what()),
@@ -81,6 +82,19 @@ ProcessEnvironments::ProcessEnvironments(const WorkerSettings& settings, Episode
         : settings_.command.empty()
             ? "environment.python names the Python that has the environment, on every machine"
             : "");
+  }
+}
+
+/// Of a mistake that all of them tell, one worker's words are enough.
+void ProcessEnvironments::hear_all(void (ProcessEnvironments::*what)(Worker&)) {
+  for (Worker& each : workers_) {
+    try {
+      (this->*what)(each);
+    } catch (...) {
+      for (Worker& other : workers_)
+        if (&other != &each) other.process->mute();
+      throw;
+    }
   }
 }
 
@@ -229,6 +243,7 @@ void ProcessEnvironments::take(Worker& worker) {
       if (arrays_.endings[static_cast<std::size_t>(i)] == Ending::none) continue;
       if (slot.still_counted > 0) count_episode(worker, i);
     }
+    if (is_reset || seeds_every_episode()) slot.seeded = slot.next;
     slot.is_new = false;
     slot.steps = 0;
     slot.reward = 0;
@@ -287,18 +302,7 @@ void ProcessEnvironments::copy_observations(const Worker& worker, int begin, int
       const std::int64_t size = part.bytes();
       std::memcpy(at, worker.array<std::uint8_t>(parts[j]) + (i - worker.begin) * size,
                   static_cast<std::size_t>(size));
-      if (part.kind == ObservedKind::codes && *std::max_element(at, at + size) >= part.codes) {
-        throw WorkerFailed(fmt::format("observed code {} in {}, which has codes below {}",
-                                       *std::max_element(at, at + size), part.name, part.codes),
-                           "", i - worker.begin);
-      }
-      for (std::int64_t k = 0; part.kind == ObservedKind::numbers && k < size; k += 4) {
-        float number = 0;
-        std::memcpy(&number, at + k, sizeof number);
-        if (std::isfinite(number)) continue;
-        throw WorkerFailed(fmt::format("observed {} in {}", number, part.name), "",
-                           i - worker.begin);
-      }
+      check_values(part, at, i - worker.begin);
       at += size;
     }
   }
@@ -320,10 +324,14 @@ std::string ProcessEnvironments::tell(const Worker& worker, const WorkerFailed& 
                        first_ + worker.end - 1, settings_.name, what);
   }
   const int mine = worker.begin + number;
-  const std::int64_t next = slots_[static_cast<std::size_t>(mine)].next;
-  const std::int64_t episode = std::max<std::int64_t>(next, 1) - 1;
-  return fmt::format("environment {} ({}, episode {}, seed {}): its {}", first_ + mine,
-                     settings_.name, episode, seed_of(mine, episode), what);
+  const Slot& slot = slots_[static_cast<std::size_t>(mine)];
+  const bool is_reset = worker.rung->work == WorkerRing::reset;
+  const bool begins = is_reset || (is_told && header.begins != 0);
+  const std::int64_t episode = begins ? slot.next : std::max<std::int64_t>(slot.next, 1) - 1;
+  const std::int64_t seeded = is_reset || seeds_every_episode() ? episode : slot.seeded;
+  return fmt::format("environment {} ({}, episode {}, seed {}{}): its {}", first_ + mine,
+                     settings_.name, episode, seed_of(mine, seeded),
+                     seeded == episode ? "" : fmt::format(" of episode {}", seeded), what);
 }
 
 void ProcessEnvironments::restart(Worker& worker, const WorkerFailed& failure) {
@@ -350,6 +358,17 @@ void ProcessEnvironments::restart(Worker& worker, const WorkerFailed& failure) {
 }
 
 // What is known of all of them.
+
+bool ProcessEnvironments::seeds_every_episode() const {
+  return settings_.seeds_every_episode || (set_ == EpisodeSet::validation && !settings_.is_vector);
+}
+
+/// One vector environment cannot step a part of its environments.
+bool ProcessEnvironments::steps_meanwhile() const {
+  return !settings_.is_vector || std::ranges::any_of(workers_, [&](const Worker& each) {
+    return each.begin == count() / 2;
+  });
+}
 
 int ProcessEnvironments::count() const {
   return static_cast<int>(slots_.size());
@@ -428,7 +447,8 @@ GoesOn ProcessEnvironments::restore(const std::vector<std::uint8_t>& state) {
       give_seed(each, i);
     }
     if (each.begin >= end) continue;
-    ring(each, {WorkerRing::reset, 0, static_cast<std::uint32_t>(end - each.begin)});
+    const int rung = settings_.is_vector ? each.end : end;
+    ring(each, {WorkerRing::reset, 0, static_cast<std::uint32_t>(rung - each.begin)});
   }
   wait();
   return GoesOn::with_new_episodes;

@@ -23,7 +23,8 @@ struct EnvironmentFailed : std::runtime_error {
 };
 
 /// An episode begins with a seed that depends only on (seed, set, number of the environment, number
-/// of its episode), so that it is the same for any number of workers and ranks. A step allocates
+/// of its episode), or goes on with the generator that an earlier one has seeded, so that it is the
+/// same for any number of workers and ranks. A step allocates
 /// nothing unless a worker writes or fails.
 class ProcessEnvironments : public Environments {
  public:
@@ -41,7 +42,7 @@ class ProcessEnvironments : public Environments {
   const EnvironmentSpec& spec() const override { return answer_.spec; }
   int count() const override;
   std::map<std::string, std::string> made_of() const override;
-  bool steps_meanwhile() const override { return true; }
+  bool steps_meanwhile() const override;
   void observe(std::span<std::uint8_t> observations) const override;
   void begin(int begin, int end, const StepArrays& arrays) override;
   /// A worker that fails is started anew if the settings say so, at most three times in all; then
@@ -66,6 +67,7 @@ class ProcessEnvironments : public Environments {
   void greet(Worker& worker);
   void ring(Worker& worker, const WorkerRing& rung) const;
   void hear(Worker& worker);
+  void hear_all(void (ProcessEnvironments::*what)(Worker&));
   void take(Worker& worker);
   void take_results(const Worker& worker, int begin, int end);
   void copy_observations(const Worker& worker, int begin, int end,
@@ -74,6 +76,7 @@ class ProcessEnvironments : public Environments {
   void count_episode(const Worker& worker, int number);
   void give_seed(const Worker& worker, int number) const;
   void restart(Worker& worker, const WorkerFailed& failure);
+  bool seeds_every_episode() const;
   std::uint32_t seed_of(int number, std::int64_t episode) const;
   std::string tell(const Worker& worker, const WorkerFailed& failure) const;
 

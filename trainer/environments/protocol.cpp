@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -193,6 +194,21 @@ WorkerFailed read_error(std::string_view line) {
       environment.is_number_unsigned() && environment.get<std::uint64_t>() < 1U << 30U;
   return WorkerFailed(plain(error["error"]), plain(error.value("hint", json())),
                       is_known ? environment.get<int>() : -1);
+}
+
+void check_values(const Observed& part, const std::uint8_t* values, int number) {
+  const std::uint8_t* const end = values + part.bytes();
+  if (part.kind == ObservedKind::codes && *std::max_element(values, end) >= part.codes) {
+    throw WorkerFailed(fmt::format("observed code {} in {}, which has codes below {}",
+                                   *std::max_element(values, end), part.name, part.codes),
+                       "", number);
+  }
+  for (; part.kind == ObservedKind::numbers && values < end; values += sizeof(float)) {
+    float value = 0;
+    std::memcpy(&value, values, sizeof value);
+    if (std::isfinite(value)) continue;
+    throw WorkerFailed(fmt::format("observed {} in {}", value, part.name), "", number);
+  }
 }
 
 WorkerLayout layout_of(const EnvironmentSpec& spec, int count) {

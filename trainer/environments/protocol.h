@@ -29,6 +29,8 @@ struct WorkerSettings {
   std::string python = "python3";
   std::vector<std::string> scores;  ///< keys of an episode's information, besides the reward
   int workers = 0;                  ///< processes of each rank; 0: by the machine's cores
+  bool is_vector = false;           ///< a worker's environments are one, which steps them together
+  bool seeds_every_episode = true;  ///< false: in training only the first
   OnFailure on_failure = OnFailure::stop;
   std::chrono::seconds step_timeout{60};
   std::chrono::seconds start_timeout{300};
@@ -66,6 +68,10 @@ struct WorkerFailed : std::runtime_error {
   int environment;   ///< counted from the worker's first; -1: not known
 };
 
+/// Throws WorkerFailed for a code beyond the part's, or a number that is not finite, in what the
+/// worker's environment `number` has observed.
+void check_values(const Observed& part, const std::uint8_t* values, int number);
+
 /// What a worker says when it cannot go on. A line that is no error's is quoted.
 WorkerFailed read_error(std::string_view line);
 
@@ -97,6 +103,7 @@ struct WorkerHeader {
   std::uint64_t size = 0;   ///< of the memory, in bytes
   /// The environment that the worker is busy with, which it may write: a message names it.
   std::uint32_t at = 0;
+  std::uint32_t begins = 0;  ///< 1 while that one begins an episode, which the worker may write
 };
 
 /// What rings a worker: 12 bytes. It answers with an empty line, or with an error, and then ends.

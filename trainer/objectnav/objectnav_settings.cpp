@@ -81,8 +81,7 @@ void check_encoder(const TomlReader& reader, const PolicySettings& policy) {
   } catch (const UsageError& mistake) {
     const char* const key =
         reader.has("model.encoder_layers") ? "model.encoder_layers" : "model.encoder";
-    throw UsageError(fmt::format("{}: {}: {}", reader.where(key), key, mistake.what()),
-                     mistake.hint);
+    throw UsageError(fmt::format("{}: {}", reader.where(key), mistake.what()), mistake.hint);
   }
 }
 

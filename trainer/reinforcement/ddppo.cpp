@@ -229,7 +229,8 @@ void DdPpo::tell(const Due& due, ProgressLog* log) {
 
 Evaluation DdPpo::evaluate(ProgressLog* log) {
   Scores scores = validator_.validate();
-  if (log != nullptr) log->validation(position(), scores);
+  if (log != nullptr && scores.empty()) log->note("the validation is left: the run is to end");
+  if (log != nullptr && !scores.empty()) log->validation(position(), scores);
   return {std::move(scores), Better::higher};
 }
 

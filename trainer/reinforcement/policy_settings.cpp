@@ -187,7 +187,13 @@ std::vector<Layer> layers_of_picture(const PolicySettings& settings, const Obser
                     picture.name, fmt::join(picture.shape, ", ")));
   }
   if (!settings.encoder_layers.empty()) {
-    shapes_along(settings.encoder_layers, picture.shape);
+    try {
+      shapes_along(settings.encoder_layers, picture.shape);
+    } catch (const UsageError& mistake) {
+      throw UsageError(
+          fmt::format("model.encoder_layers: the observation {}: {}", picture.name, mistake.what()),
+          mistake.hint);
+    }
     return settings.encoder_layers;
   }
   std::vector<Layer> layers = layers_of(settings.encoder, picture.shape);

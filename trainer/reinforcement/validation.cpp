@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "trainer/data/data_files.h"
+#include "trainer/launch/requests.h"
 #include "trainer/reinforcement/actions.h"
 #include "trainer/report/metrics.h"
 #include "trainer/report/progress_log.h"
@@ -28,6 +29,8 @@
 namespace dtool::trainer {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 /// So many episodes at once: an environment takes kilobytes.
 constexpr std::int64_t kAtOnce = 1000;
 
@@ -37,7 +40,17 @@ Validator::Validator(const MakeEnvironments& make, const ValidationSettings& set
                      const Policy& policy, const Group& group)
     : make_(make), settings_(settings), policy_(policy), group_(group) {}
 
-EpisodeSums Validator::play(Environments& samplers, std::int64_t first) const {
+/// Once a second the ranks that play (1) meet those that are done (0), so that a request to end is
+/// heard soon by all of them. Whether any still plays, and none is to end.
+bool Validator::meet(double playing) {
+  const std::vector<double> mine = {playing, is_terminated() ? 1.0 : 0.0};
+  const std::vector<double> sums = sum_over_ranks(group_, mine);
+  next_meeting_ = Clock::now() + std::chrono::seconds(1);
+  is_left_ = sums[1] > 0;
+  return sums[0] > 0 && !is_left_;
+}
+
+EpisodeSums Validator::play(Environments& samplers, std::int64_t first) {
   samplers.count_only(settings_.episodes_of_each());
   const std::int64_t count = samplers.count();
   const auto places = static_cast<std::size_t>(count);
@@ -53,6 +66,7 @@ EpisodeSums Validator::play(Environments& samplers, std::int64_t first) const {
   std::vector<std::uint8_t> last_observations(bytes.size());
   samplers.observe(bytes);
   for (std::int64_t step = 0; !samplers.counted_all(); ++step) {
+    if (Clock::now() >= next_meeting_ && !meet(1)) return {};
     if (step / settings_.episodes_of_each() >= settings_.step_limit) {
       throw RunFailed(
           fmt::format("a validation's episodes have not ended after {} steps each: give "
@@ -79,11 +93,13 @@ Scores Validator::validate() {
   const std::vector<std::string>& names = policy_.spec().scores;
   EpisodeSums mine;
   mine.scores.resize(names.size());
+  next_meeting_ = Clock::now() + std::chrono::seconds(1);
+  is_left_ = false;
   if (kept_) {
     kept_->restore(at_first_);
     mine += play(*kept_, first);
   } else {
-    for (auto next = first; next < end; next += kAtOnce) {
+    for (auto next = first; next < end && !is_left_; next += kAtOnce) {
       const auto count = static_cast<int>(std::min(kAtOnce, end - next));
       auto samplers = make_(EpisodeSet::validation, settings_.seed, next, count);
       at_first_ = samplers->state();
@@ -92,6 +108,9 @@ Scores Validator::validate() {
       if (!at_first_.empty() && count == end - first) kept_ = std::move(samplers);
     }
   }
+  while (!is_left_ && meet(0)) {
+  }
+  if (is_left_) return {};
   std::vector<double> sums = {mine.episodes};
   sums.insert(sums.end(), mine.scores.rbegin(), mine.scores.rend());
   sums = sum_over_ranks(group_, sums);
@@ -105,8 +124,6 @@ Scores Validator::validate() {
 // Rank 0 looks into the folder, while the other ranks wait in the reader of the next checkpoint.
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr auto kLookEvery = std::chrono::seconds(1);
 

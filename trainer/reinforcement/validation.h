@@ -3,6 +3,7 @@
 // learns, or on a separate machine each new checkpoint of another run.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -25,12 +26,13 @@ class Validator {
             const Group& group);
 
   /// Actions are drawn as in training. Returns the means of the spec's scores, such as
-  /// `validation_success`, its first one last: that one decides which checkpoint is best. A
-  /// collective operation.
+  /// `validation_success`, its first one last: that one decides which checkpoint is best. Empty if
+  /// SIGTERM has asked a rank to end meanwhile. A collective operation.
   Scores validate();
 
  private:
-  EpisodeSums play(Environments& samplers, std::int64_t first) const;
+  EpisodeSums play(Environments& samplers, std::int64_t first);
+  bool meet(double playing);
 
   const MakeEnvironments& make_;
   const ValidationSettings& settings_;
@@ -38,6 +40,8 @@ class Validator {
   const Group& group_;
   std::unique_ptr<Environments> kept_;  ///< absent if others are made for each validation
   std::vector<std::uint8_t> at_first_;  ///< their state, from which each validation begins
+  std::chrono::steady_clock::time_point next_meeting_;
+  bool is_left_ = false;  ///< this validation, since the run is to end
 };
 
 /// Validates the checkpoints in the output folder `validation.follow`, from the oldest on, and

@@ -118,6 +118,7 @@ void Training::step() {
 
 void Training::evaluate() {
   const Evaluation evaluation = workload_.evaluate(log());
+  if (evaluation.scores.empty()) return;
   scores_ = evaluation.scores;
   keeper_.take_score(scores_.back().second, evaluation.better);
 }

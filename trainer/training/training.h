@@ -47,7 +47,7 @@ struct Due {
 };
 
 struct Evaluation {
-  Scores scores;  ///< the last one is the score
+  Scores scores;  ///< the last one is the score; empty if the run is to end sooner
   Better better = Better::higher;
 };
 

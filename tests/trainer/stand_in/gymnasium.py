@@ -12,6 +12,9 @@ class Space:
         self.shape, self.dtype = shape, None if dtype is None else np.dtype(dtype)
         self.__dict__.update(rest)
 
+    def sample(self):
+        return np.zeros(self.shape, self.dtype)
+
 
 def kind(name, make):
     return type(name, (Space,), {"__init__": make})
@@ -40,7 +43,7 @@ class Everything:
     action_space = spaces.MultiDiscrete([2, 3])
 
     def __init__(self, limit=None, fault=None):
-        self.unwrapped, self.limit, self.fault = self, limit, fault
+        self.unwrapped, self.limit, self.fault, self.steps = self, limit, fault, 0
 
     def look(self):
         picture = np.zeros((4, 5, 3), np.uint8)
@@ -49,8 +52,12 @@ class Everything:
         return {"picture": picture, "stack": np.zeros((2, 5, 6), np.uint8), "scalar": 0.5, "word": "x",
                 "number": number[:1] if self.fault == "shape" and self.steps == 2 else number, "inner": (5 + self.steps % 3, [1, 0])}
 
-    def reset(self, seed):
-        self.steps, self.seed = 0, seed % 1000
+    def reset(self, seed=None):
+        if self.fault == "reset" and self.steps == 4:
+            raise ZeroDivisionError("no beginning")
+        if seed is not None:
+            self.drawn = np.random.default_rng(seed)
+        self.steps, self.seed = 0, 1000 + self.drawn.integers(1000) if seed is None else seed % 1000
         return self.look(), {}
 
     def step(self, action):
@@ -90,12 +97,58 @@ class Boxed(Everything):
         return self.look(), float(action[0] * 10 + action[1]), False, False, {}
 
 
+class Broken(Everything):
+    def __init__(self):
+        raise ZeroDivisionError("broken")
+
+
+class Vector:
+    """Counts its steps; environment i's episodes end after 3 + i. `mode` says how it begins the next one."""
+    single_observation_space = spaces.Dict(
+        picture=spaces.Box(0, 255, (4, 5, 3), np.uint8), number=spaces.Box(-1e9, 1e9, (2,)), code=spaces.Discrete(9, start=5))
+    single_action_space = spaces.Discrete(3, start=1)
+
+    def __init__(self, num_envs, mode="NextStep"):
+        self.unwrapped, self.mode, self.steps, self.seed = self, mode, np.zeros(num_envs, int), 0
+        self.metadata = {"autoreset_mode": SimpleNamespace(value=mode)}
+
+    def look(self):
+        pictures = np.zeros((len(self.steps), 4, 5, 3), np.uint8)
+        pictures[:, 1, 2, 0] = self.steps
+        numbers = np.stack([self.steps, np.full(len(self.steps), self.seed % 1000)], 1).astype(np.float32)
+        return {"picture": pictures, "number": numbers, "code": 5 + self.steps}
+
+    def reset(self, seed=None, options=None):
+        self.seed = self.seed if seed is None else seed
+        self.steps[options["reset_mask"] if options else slice(None)] = 0
+        return self.look(), {}
+
+    def step(self, actions):
+        assert actions.shape == self.steps.shape and actions.min() >= 1
+        done = self.steps == 3 + np.arange(len(self.steps))
+        assert self.mode == "NextStep" or not done.any()
+        self.steps = np.where(done, 0, self.steps + 1)
+        ended, info = self.steps == 3 + np.arange(len(self.steps)), {"length": self.steps * 10}
+        seen, rewards = self.look(), np.where(done, 0., actions)
+        if self.mode == "SameStep" and ended.any():
+            last = np.array([{key: each[i] for key, each in seen.items()} for i in range(len(ended))])
+            seen, info = self.reset(options={"reset_mask": ended})[0], {"final_obs": last, "final_info": info}
+        return seen, rewards, ended & False, ended, info
+
+    def close(self):
+        print("closed")
+
+
 class Graphed(Everything):
     observation_space = spaces.Graph()
 
 
 def make(identifier, disable_env_checker, **kwargs):
-    known = {"Everything-v0": Everything, "Boxed-v0": Boxed, "Graphed-v0": Graphed}
+    known = {"Everything-v0": Everything, "Boxed-v0": Boxed, "Graphed-v0": Graphed, "Broken-v0": Broken}
     if identifier not in known:
         raise error.Error(f"no {identifier}")
     return known[identifier](**kwargs)
+
+
+def make_vec(identifier, num_envs, **kwargs):
+    return Vector(num_envs, **kwargs)
