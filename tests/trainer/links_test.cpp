@@ -188,7 +188,7 @@ TEST(Links, MemoryWithoutTheOffersTokenIsNotShared) {
     FrontDoor door({"127.0.0.1", 0}, "link/0", 1);
     const auto place = to_string(Endpoint{"127.0.0.1", door.port()});
     meeting.store->set("link/0", std::vector<std::uint8_t>(place.begin(), place.end()));
-    std::vector<host::Caller> callers;
+    std::vector<dtool::host::Caller> callers;
     while (callers.empty() && !door.watch().wait(std::chrono::seconds(30)).empty())
       callers = door.take();
     say(callers.at(0), "");
@@ -213,8 +213,8 @@ TEST(PeerLink, DoesNotSleepOverWhatHappenedJustBefore) {
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, sockets), 0);
   SharedMemory memory(sizeof(SharedLink));
   auto same = SharedMemory::open(memory.name(), sizeof(SharedLink));
-  PeerLink sender(TcpSocket(host::Descriptor(sockets[0])), std::move(memory), 0);
-  PeerLink receiver(TcpSocket(host::Descriptor(sockets[1])), std::move(same.value()), 1);
+  PeerLink sender(TcpSocket(dtool::host::Descriptor(sockets[0])), std::move(memory), 0);
+  PeerLink receiver(TcpSocket(dtool::host::Descriptor(sockets[1])), std::move(same.value()), 1);
   std::vector<float> numbers(FloatRing::kCapacity);
 
   EXPECT_TRUE(receiver.prepare_sleep(PeerLink::Awaited::numbers));
