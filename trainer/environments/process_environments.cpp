@@ -374,13 +374,6 @@ int ProcessEnvironments::count() const {
   return static_cast<int>(slots_.size());
 }
 
-std::map<std::string, std::string> ProcessEnvironments::made_of() const {
-  return {{"name", settings_.name},
-          {"arguments", settings_.request},
-          {"package", answer_.package},
-          {"source", answer_.hash}};
-}
-
 void ProcessEnvironments::observe(std::span<std::uint8_t> observations) const {
   assert(observations.size() == current_.size());
   std::memcpy(observations.data(), current_.data(), current_.size());

@@ -41,7 +41,12 @@ class ProcessEnvironments : public Environments {
 
   const EnvironmentSpec& spec() const override { return answer_.spec; }
   int count() const override;
-  std::map<std::string, std::string> made_of() const override;
+  std::map<std::string, std::string> made_of() const override {
+    return {{"name", settings_.name},
+            {"arguments", settings_.request},
+            {"package", answer_.package},
+            {"source", answer_.hash}};
+  }
   bool steps_meanwhile() const override;
   void observe(std::span<std::uint8_t> observations) const override;
   void begin(int begin, int end, const StepArrays& arrays) override;
