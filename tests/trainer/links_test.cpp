@@ -213,8 +213,8 @@ TEST(PeerLink, DoesNotSleepOverWhatHappenedJustBefore) {
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, sockets), 0);
   SharedMemory memory(sizeof(SharedLink));
   auto same = SharedMemory::open(memory.name(), sizeof(SharedLink));
-  PeerLink sender(TcpSocket(dtool::host::Descriptor(sockets[0])), std::move(memory), 0);
-  PeerLink receiver(TcpSocket(dtool::host::Descriptor(sockets[1])), std::move(same.value()), 1);
+  PeerLink sender(TcpSocket{dtool::host::Descriptor{sockets[0]}}, std::move(memory), 0);
+  PeerLink receiver(TcpSocket{dtool::host::Descriptor{sockets[1]}}, std::move(same.value()), 1);
   std::vector<float> numbers(FloatRing::kCapacity);
 
   EXPECT_TRUE(receiver.prepare_sleep(PeerLink::Awaited::numbers));
