@@ -79,7 +79,8 @@ void add_end(const std::vector<MachineStatus>& machines, RunRecord& record) {
   if (!has_been(machines)) return;
   for (const MachineStatus& each : machines) {
     if (record.packages.empty()) record.packages = each.packages;
-    if (record.simulator.is_null()) record.simulator = metrics_in(each.simulator);
+    if (record.simulator.is_null() && record.program.empty())  // the bundled trainer's
+      record.simulator = metrics_in(each.simulator);
   }
   if (record.end) return;
   RecordedEnd end;

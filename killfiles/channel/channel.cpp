@@ -2,6 +2,7 @@
 #include "killfiles/channel/channel.h"
 
 #include <fcntl.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -30,9 +31,12 @@ Digest proof_of_frame(const Digest& key, std::uint64_t number, std::string_view 
 }  // namespace
 
 std::string random_bytes() {
-  const Descriptor source(::open("/dev/urandom", O_RDONLY | O_CLOEXEC));
   std::string bytes(kNonceSize, '\0');
-  if (::read(source.get(), bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()))
+  const auto all = static_cast<ssize_t>(bytes.size());
+  // This needs no descriptor, of which there may be none left. Linux before 3.17 lacks it.
+  if (::getrandom(bytes.data(), bytes.size(), GRND_NONBLOCK) == all) return bytes;
+  const Descriptor source(::open("/dev/urandom", O_RDONLY | O_CLOEXEC));
+  if (::read(source.get(), bytes.data(), bytes.size()) != all)
     throw std::runtime_error("/dev/urandom has no random numbers");
   return bytes;
 }

@@ -362,9 +362,10 @@ TEST_F(Snapshots, PutsEverythingBack) {
   for (const auto kind : {OptimizerKind::adam, OptimizerKind::sgd}) {
     Trained saved(layers, kind);
     saved.model.forward(at::randn({5, 6}));  // moves the running averages
-    const Progress progress{7, 30,   70,  4,
-                            1, 2,    20,  18446744073709551615u,
-                            3, 1000, 0.5, {{"package", "walks 1.0"}, {"source", ""}}};
+    const Progress progress{7,   30,   70,  4,
+                            1,   2,    20,  18446744073709551615u,
+                            3,   1000, 0.5, {{"package", "walks 1.0"}, {"source", ""}},
+                            true};
     const std::vector<NamedTensor> others = {{"memory", at::randn({2, 3})},
                                              {"samplers", at::arange(5, at::kByte)}};
     const std::string bytes = packed(saved, progress, others);
@@ -384,6 +385,7 @@ TEST_F(Snapshots, PutsEverythingBack) {
     EXPECT_EQ(read.training_samples, 1000);
     EXPECT_EQ(read.best_score, 0.5);
     EXPECT_EQ(read.environment, progress.environment);
+    EXPECT_TRUE(read.validation_is_left);
     EXPECT_EQ(other.optimizer.state().steps, 1);
     ASSERT_EQ(read_others.size(), 2U);
     EXPECT_TRUE(read_others[0].tensor.equal(others[0].tensor));

@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Serves Gymnasium environments to dtool-trainer, which starts it for workload = "ppo" (docs/simulators.md has the protocol).
 It needs gymnasium and numpy only. Alone it says what an environment is; KEY=JSON is a key of [environment]:
-    python3 dtool_env.py CartPole-v1 kwargs='{"sutton_barto_reward": true}'
-"""
+    python3 dtool_env.py CartPole-v1 kwargs='{"sutton_barto_reward": true}' """
 import contextlib, hashlib, importlib, json, mmap, os, pathlib, socket, sys, time, traceback  # noqa: E401
 
 try:
@@ -26,6 +25,7 @@ def place_of(error):
     return "{0.filename}, line {0.lineno}".format(traceback.extract_tb((error.__cause__ or error).__traceback__)[-1])
 
 def make(task):
+    if task.get("vector") and gymnasium.__version__.startswith("0."): raise Problem("environment.vector needs Gymnasium 1.0", "pip install -U gymnasium")  # noqa: E701
     try:  # Gymnasium's checker only warns; what is written into the memory is checked anyway.
         how = (gymnasium.make_vec, {"num_envs": task["environments"]}) if task.get("vector") else (gymnasium.make, {"disable_env_checker": True})
         environment = how[0](task["gymnasium"], **how[1], **task.get("kwargs", {}))
@@ -148,7 +148,7 @@ class Served:
         self.score_names, self.busy_with, self.steps = task.get("scores", []), [0], [each.step for each in self.all]
         # Gymnasium's environments are seeded once and go on with their own generator; a validation's are the same again and again.
         self.seeds_all = task.get("set") == "validation" or task.get("seed_every_episode")
-        if self.score_names and task.get("set") == "training" and task.get("first") == 0 and not is_vector:
+        if self.score_names and task.get("set") == "training" and task.get("first") == 0 and self.count > 1 and not is_vector:
             try_scores(task)
         package = type(self.all[0].unwrapped).__module__.partition(".")[0]
         self.told = {"protocol": 1, "observations": [part.told for part in self.parts], "actions": self.actions_told,

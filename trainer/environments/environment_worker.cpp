@@ -283,9 +283,9 @@ import numpy
 bell = socket.socket(fileno=int(os.environ["DTOOL_ENVIRONMENT_DOORBELL"]))
 module, _, name = sys.argv[1].partition(":")
 batches = getattr(importlib.import_module(module), name)(sys.argv[2])
-batches = [each if isinstance(each, tuple) else (each,) for each in batches]
+batches = [each if isinstance(each, (tuple, list)) else (each,) for each in batches]
 for i in range(int(sys.argv[3])):
-    array = numpy.concatenate([each[i] for each in batches])
+    array = numpy.ascontiguousarray(numpy.concatenate([each[i] for each in batches]))
     numpy.save(types.SimpleNamespace(write=bell.sendall), array, allow_pickle=False)
 )";
   WorkerSettings worker;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Read it from `begin` on: the workers are rung, each steps its environments and rings back, and
-// what it wrote is copied and checked.
+// Read it from `begin` on: workers are rung, step and ring back; their results are checked.
 #include "trainer/environments/process_environments.h"
 
 #include <fmt/format.h>
@@ -180,7 +179,8 @@ void ProcessEnvironments::begin(int begin, int end, const StepArrays& arrays) {
 void ProcessEnvironments::ring(Worker& worker, const WorkerRing& rung) const {
   worker.rung = rung;
   worker.spoke_unasked = worker.process->has_spoken();
-  worker.deadline = Clock::now() + settings_.step_timeout;
+  worker.deadline = Clock::now() + (rung.work == WorkerRing::reset ? settings_.start_timeout
+                                                                   : settings_.step_timeout);
   worker.process->say({reinterpret_cast<const char*>(&rung), sizeof rung});
 }
 

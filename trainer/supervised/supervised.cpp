@@ -321,11 +321,29 @@ void prepare(Experiment& experiment, const Meeting& meeting) {
   provide_data(dynamic_cast<SupervisedSettings&>(*experiment.own).data.files, meeting);
 }
 
+/// Each machine has its own files or function. Ranks with other numbers of samples would meet a
+/// different number of times. Throws UsageError.
+void refuse_unlike(const DataSets& data, const Group& group) {
+  const std::vector<double> mine = {static_cast<double>(data.train.size()),
+                                    static_cast<double>(data.test.size()),
+                                    static_cast<double>(data.outputs)};
+  const std::vector<double> all = sum_over_ranks(group, mine);
+  for (std::size_t i = 0; i < mine.size(); ++i) {
+    if (all[i] == mine[i] * group.size) continue;
+    throw UsageError(
+        fmt::format("the machines have other data: here are {} samples to train, {} "
+                    "to test and {} outputs, elsewhere not",
+                    mine[0], mine[1], mine[2]),
+        "give every machine the same files; a function in Python has to give the same");
+  }
+}
+
 void run_supervised(const Run& run) {
   const SupervisedSettings& settings = settings_of(run.experiment);
   // Refuses what this device cannot do, before the data is loaded.
   plays_back(graph_of(settings), run.group.device);
   DataSets data = load_on_machine(settings.data, run.meeting, run.group.device);
+  refuse_unlike(data, run.group);
   auto model = make_model(settings.model, data, run.group);
   Objective objective(std::move(model), std::move(data), settings.model, settings.train.precision);
   const auto samples = objective.data().train.size();

@@ -22,7 +22,9 @@ struct Progress {
   std::int64_t training_samples = 0;  ///< the number of training samples in the data set
   double best_score = std::numeric_limits<double>::quiet_NaN();  ///< nan: none yet
   /// What environments of others are made of, by name.
-  std::map<std::string, std::string> environment;
+  std::map<std::string, std::string> environment = {};
+  /// That of this step; a run that goes on makes up for it.
+  bool validation_is_left = false;
 };
 
 }  // namespace dtool::trainer

@@ -27,6 +27,7 @@ constexpr const char* kModel = "model.";
 constexpr const char* kFirst = "optimizer.first.";
 constexpr const char* kSecond = "optimizer.second.";
 constexpr const char* kOthers = "others.";
+constexpr const char* kValidationIsLeft = "validation_is_left";
 constexpr std::string_view kEnvironment = "environment.";  ///< a prefix in the metadata
 
 /// In the metadata of every checkpoint; another number means other names.
@@ -108,6 +109,7 @@ Metadata metadata_of(const Snapshot& snapshot) {
                        {"world_size", fmt::format("{}", progress.world_size)},
                        {"best_score", fmt::format("{:.17g}", progress.best_score)}};
   for (const auto& [key, field] : kWholeNumbers) metadata[key] = fmt::format("{}", progress.*field);
+  if (progress.validation_is_left) metadata[kValidationIsLeft] = "1";
   for (const auto& [name, value] : progress.environment)
     metadata[fmt::format("{}{}", kEnvironment, name)] = value;
   return metadata;
@@ -138,6 +140,7 @@ Progress progress_of(const Metadata& metadata) {
   progress.seed = find_number<std::uint64_t>(metadata, "seed");
   progress.world_size = find_number<int>(metadata, "world_size");
   progress.best_score = find_number<double>(metadata, "best_score");
+  progress.validation_is_left = metadata.contains(kValidationIsLeft);
   for (const auto& [key, value] : metadata) {
     if (key.starts_with(kEnvironment))
       progress.environment[key.substr(kEnvironment.size())] = value;

@@ -3,6 +3,7 @@
 #include "trainer/training/training.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <cassert>
@@ -36,7 +37,8 @@ class Training {
   void resume();
   void open_log();
   void step();
-  void evaluate();
+  /// False: it was left, since a rank was told to end.
+  bool evaluate();
   void keep_checkpoint();
   void answer(int signal);
 
@@ -61,7 +63,10 @@ void Training::run() {
   if (run_.options.checkpoint) resume();
   workload_.begin();
   open_log();
-  if (workload_.is_over()) evaluate();
+  if (workload_.is_over() || progress_.validation_is_left) {
+    evaluate();
+    workload_.restart_clock();
+  }
   if (keeps_checkpoints()) await_requests();
   while (!workload_.is_over()) step();
   if (log_) keeper_.finish(*log_);
@@ -69,6 +74,8 @@ void Training::run() {
   if (log_ && keeper_.kept_step() == progress_.steps) answer(take_request());
   await_no_requests();
   if (!log_) return;
+  if (scores_.empty())
+    throw RunFailed("the last validation was left, since a rank was told to end");
   write_whole(run_.options.output_dir / "trained_model.pt", workload_.model().exported());
   log_->finish(scores_);
 }
@@ -85,8 +92,11 @@ void Training::open_log() {
   if (run_.group.rank != 0) return;
   const auto tensorboard = run_.experiment.log_tensorboard ? TensorBoard::on : TensorBoard::off;
   const Position position = workload_.position();
-  if (!progress_.environment.empty()) {
-    write_whole(run_.options.output_dir / "environment.json",
+  const auto environment = run_.options.output_dir / "environment.json";
+  if (progress_.environment.empty()) {
+    std::filesystem::remove(environment);  // an earlier run's
+  } else {
+    write_whole(environment,
                 to_json({progress_.environment.begin(), progress_.environment.end()}) + "\n");
   }
   log_.emplace(
@@ -108,19 +118,22 @@ void Training::step() {
   due.checkpoint =
       keeps_checkpoints() && (is_last || done.checkpoint_is_due || keeper_.is_due(before));
   workload_.tell(due, log());
-  if (due.evaluation) evaluate();
+  int request = done.request;
+  if (due.evaluation && !evaluate()) request = SIGTERM;  // all ranks know it
   workload_.close(due, scores_, log());
   if (due.checkpoint) keep_checkpoint();
   if (due.evaluation || due.checkpoint) workload_.restart_clock();
-  answer(done.request);
+  answer(request);
   if (log_) keeper_.tell(*log_);
 }
 
-void Training::evaluate() {
+bool Training::evaluate() {
   const Evaluation evaluation = workload_.evaluate(log());
-  if (evaluation.scores.empty()) return;
   scores_ = evaluation.scores;
+  progress_.validation_is_left = scores_.empty();
+  if (scores_.empty()) return false;
   keeper_.take_score(scores_.back().second, evaluation.better);
+  return true;
 }
 
 void Training::keep_checkpoint() {

@@ -166,7 +166,8 @@ void tell_state(const std::string& state, StatusAnswer& answer) {
 void tell_metrics(const std::string& output, StatusAnswer& answer) {
   const std::string metrics = output + "/metrics.jsonl";
   if (output.empty() || !exists(metrics)) return;
-  answer.simulator.text = read_file(output + "/environment.json", 256U << 10U).value_or("");
+  if (!answer.up_s)
+    answer.simulator.text = read_file(output + "/environment.json", 256U << 10U).value_or("");
   answer.metrics = {newest_event(metrics, {"step", "epoch", ""})};
   // A run that follows another one's checkpoints validates into a file of its own.
   const std::string apart = output + "/validation.jsonl";

@@ -164,6 +164,7 @@ bool Server::obey(Clock::time_point now) {
 void Server::let_in(Clock::time_point now) {
   for (const int each : watch_.wait(0ms)) {
     for (Caller& caller : door_.take(each, Door::now())) {
+      if (peers_.size() >= kMostPeers) break;  // the door asked before these were peers
       const int descriptor = caller.wire.descriptor();
       peers_.emplace(descriptor, Peer{caller.wire.release(), now, caller.place});
       came_ = now;
@@ -182,12 +183,14 @@ void Server::send(int descriptor, Clock::time_point now) {
 void Server::run() {
   for (;;) {
     if (is_over(Clock::now())) return;
-    std::vector<pollfd> polled{{control_.get(), POLLIN, 0}, {watch_.descriptor(), POLLIN, 0}};
+    std::vector<pollfd> polled{{control_.get(), POLLIN, 0}};
     int patience = 500;
     for (const auto& [descriptor, peer] : peers_) {
       if (peer.has_all()) patience = kLookAgain;
       polled.push_back({descriptor, static_cast<short>(peer.has_all() ? 0 : POLLOUT), 0});
     }
+    // The last: a new peer may get the descriptor of one that went in this round.
+    polled.push_back({watch_.descriptor(), POLLIN, 0});
     if (::poll(polled.data(), polled.size(), patience) < 0) continue;
     const auto now = Clock::now();
     for (const pollfd& each : polled) {
