@@ -40,7 +40,7 @@ std::string task_mistake(const std::string& request, std::vector<std::string> sc
   WorkerSettings settings = task_of(request);
   settings.scores = std::move(scores);
   try {
-    const ProcessEnvironments environments(settings, EpisodeSet::training, 1, 0, 1, 1);
+    const ProcessEnvironments environments(settings, EpisodeSet::training, 1, 0, 2, 1);
   } catch (const UsageError& mistake) {
     return std::string(mistake.what()) + " | " + mistake.hint;
   }

@@ -9,7 +9,7 @@
 wrap_in_torchrun() {
   keep_rank_logs
   if [[ ${program[0]} == --no[_-]python && ${program[1]:--} != -* && -x $state/torchrun_rank ]]; then
-    program=(--no_python "$state/torchrun_rank" "${program[@]:1}")
+    program=(--no_python "$state/torchrun_rank" --no_python "${program[@]:1}")
   fi
   # The static kind of meeting gives each machine the ranks that belong to its id. Starting again is left to dtool.
   set -- --nnodes "$machines" --node_rank "$machine_id" --nproc_per_node "${processes_of[place]}" --rdzv_backend static \
@@ -23,8 +23,8 @@ exec "$python" "$@"' "$state/torchrun_rank" "$@")
   inside=()  # torchrun is, and not what listens to it
 }
 
-# Has each rank write into a log of its own, too, as rank_log.h names it: torchrun starts this in place of its Python, which it
-# tells -u first, or of the program. Then the rank's own last line is told from the others'. It may run in a container that has
+# Has each rank write into a log of its own, too, as rank_log.h names it: torchrun starts this in place of its Python, or,
+# after --no_python, of the program. Then the rank's own last line is told from the others'. It may run in a container that has
 # little but sh. Where it cannot give the rank a log, it becomes the other all the same.
 keep_rank_logs() {
   local folder again='' own=$state/torchrun_rank
@@ -36,7 +36,7 @@ keep_rank_logs() {
     'if [ -n "$python" ]; then export PYTHON_EXEC="$python"; else unset PYTHON_EXEC; python=$(tr "\0" "\n" < "/proc/$PPID/cmdline" | head -n 1); fi' \
     'unset DTOOL_PYTHON_EXEC' 'if [ -w "$folder" ] && command -v tee > /dev/null && mkfifo "$pipe"; then' \
     "  (trap '' HUP INT TERM USR1 USR2; exec tee -a -- \"\$folder/r\$RANK$again.log\" < \"\$pipe\") &" \
-    '  exec > "$pipe" 2>&1' '  rm -f "$pipe"' 'fi' '[ "$1" != -u ] || set -- "${python:-python3}" "$@"' 'exec "$@"' > "$own" && chmod +x "$own"
+    '  exec > "$pipe" 2>&1' '  rm -f "$pipe"' 'fi' 'if [ "$1" = --no_python ]; then shift; else set -- "${python:-python3}" "$@"; fi' 'exec "$@"' > "$own" && chmod +x "$own"
   true  # where it is not whole, or may not be executed, torchrun starts its Python
 }
 
