@@ -75,13 +75,13 @@ expect_equal '' "$(on 1 ls .dtool/runs | grep _one_ || true)"
 # Who names it again is told what became of it, and what can still be done with it.
 for command in kill status logs fetch plot; do
   expect_exit 2 dtool "$command" "$one"
-  expect_error "^dtool: $one was ended, and its killfile was deleted at 20[0-9T:-]+Z$"
+  expect_error "^dtool: $one was ended, and its killfile was deleted at 20[0-9: -]+$"
   expect_error '^hint: dtool show, diff, rerun and run --resume still take it; its logs and outputs were left in .* on each host$'
 done
 expect_exit 2 dtool kill "${one%-*}"
 expect_error "^dtool: $one was ended, and its killfile was deleted"
 expect_exit 0 dtool show "$one"
-expect_output '^forgotten +20[0-9T:-]+Z$'
+expect_output '^forgotten +20[0-9: -]+$'
 
 # Without a run it is about those that run, the newest first; of all others one line tells. Then comes the question whether to delete.
 expect_exit 0 dtool run --runs_on h1 --extra_tag over --follow -- true
@@ -90,7 +90,7 @@ expect_equal 0 "$last_code"
 expect_no_output 'end true_over'
 over=$(basename "$(ls "$HOME"/.dtool/killfiles/true_over*)" .killfile)
 expect_output "$over has ended; to forget it: dtool kill $over --delete"
-expect_output "end $third \(2 machines, started 20.*Z\)\? \[y/N\]"
+expect_output "end $third \(2 machines, started 20[0-9: -]*\)\? \[y/N\]"
 expect_no_process_with "$another"
 expect_process_with "$third"
 expect_file "$(killfile "$another")"

@@ -153,7 +153,7 @@ sudo_on h2 umount /root/there
 disk_on h2 noexec /root/.dtool
 expect_exit 1 dtool config --follow --runs_on h2 --config_script run.sh
 expect_error 'no script can be run in ~/.dtool: is it mounted noexec'
-sudo_on h2 umount /root/.dtool
+eventually 10 sudo_on h2 umount /root/.dtool  # something of the run may be ending
 
 # ---- a /proc that tells only of processes, as under gVisor: no boot id, and no claim that the host was rebooted
 sudo_on h1 mount -t proc -o subset=pid proc /proc
