@@ -65,7 +65,7 @@ void Training::run() {
   open_log();
   if (workload_.is_over() || progress_.validation_is_left) {
     evaluate();
-    workload_.restart_clock();
+    if (!workload_.is_over()) workload_.restart_clock();
   }
   if (keeps_checkpoints()) await_requests();
   while (!workload_.is_over()) step();
