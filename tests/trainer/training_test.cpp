@@ -59,6 +59,7 @@ struct NotedWorkload : Workload {
   void tell(const Due& due, ProgressLog*) override { note("tell", due); }
   Evaluation evaluate(ProgressLog*) override {
     calls += "evaluate\n";
+    if (progress.steps == left_at) return {{}, Better::higher};
     return {{{"other", 2}, {"score", static_cast<double>(progress.steps)}}, Better::higher};
   }
   void close(const Due& due, const Scores& scores, ProgressLog*) override {
@@ -76,7 +77,7 @@ struct NotedWorkload : Workload {
   }
 
   std::int64_t last = 5, evaluated_at = 0, kept_at = 0, requested_at = 0;
-  std::int64_t raised_at = 0, epoch = 0, requested_after = 0;
+  std::int64_t raised_at = 0, epoch = 0, requested_after = 0, left_at = 0;
   int requested = SIGUSR1, rank = 0;
   TwoNumbers model_;
   Optimizer optimizer_{tensors_of(model_.parameters()), OptimizerSettings{}};
@@ -174,6 +175,18 @@ TEST_F(Loop, KeepsAtEpochsToo) {
   workload.kept_at = 3;
   train(workload);
   EXPECT_EQ(kept(), (Steps{3, 5}));
+}
+
+TEST_F(Loop, MakesUpForAValidationThatWasLeft) {
+  experiment_.checkpoint.every_steps = 100;
+  NotedWorkload first;
+  first.evaluated_at = first.left_at = 2;
+  train(first);
+  options_.checkpoint = checkpoint_file(checkpoints_of(options_), 2).string();
+  NotedWorkload second;
+  train(second);
+  EXPECT_TRUE(second.calls.starts_with("restore samplers\nbegin\nevaluate\nclock\n3 tell"))
+      << second.calls;
 }
 
 TEST_F(Loop, GoesOnFromTheLatestCheckpoint) {
