@@ -86,6 +86,20 @@ struct PairOfThem {
   std::vector<Ending> endings = std::vector<Ending>(2);
 };
 
+/// What an environment's failure within four steps is told as; `none` if there is none.
+std::string words_of_failure(const WorkerSettings& settings) {
+  PairOfThem pair(settings);
+  testing::internal::CaptureStderr();
+  std::string words = "none";
+  try {
+    for (int i = 0; i < 4; ++i) pair.step();
+  } catch (const EnvironmentFailed& failure) {
+    words = failure.what();
+  }
+  testing::internal::GetCapturedStderr();
+  return words;
+}
+
 TEST_F(DtoolEnvTest, EveryKindOfSpaceIsServed) {
   WorkerSettings settings = task_of(R"({"gymnasium":"Everything-v0","import":"gymnasium"})");
   settings.scores = {"is_success"};
@@ -186,15 +200,7 @@ TEST_F(DtoolEnvTest, MistakesSayWhatToDo) {
 
 TEST_F(DtoolEnvTest, AnErrorIsToldWithItsPlace) {
   const auto failure_of = [](const WorkerSettings& settings) -> std::string {
-    PairOfThem pair(settings);
-    testing::internal::CaptureStderr();
-    std::string words = "none";
-    try {
-      for (int i = 0; i < 4; ++i) pair.step();
-    } catch (const EnvironmentFailed& failure) {
-      words = failure.what();
-    }
-    testing::internal::GetCapturedStderr();
+    const std::string words = words_of_failure(settings);
     return words.substr(std::min(words.size(), words.find("): ") + 3));
   };
   const std::string raised =
@@ -249,15 +255,7 @@ TEST_F(DtoolEnvTest, AnEpisodeThatCannotBeginIsToldWithItsNumberAndSeed) {
     WorkerSettings settings =
         task_of(R"({"gymnasium":"Everything-v0","kwargs":{"fault":"reset"})" + keys + "}");
     settings.seeds_every_episode = seeds_every_episode;
-    PairOfThem pair(settings);
-    testing::internal::CaptureStderr();
-    std::string words = "none";
-    try {
-      for (int i = 0; i < 4; ++i) pair.step();
-    } catch (const EnvironmentFailed& failure) {
-      words = failure.what();
-    }
-    testing::internal::GetCapturedStderr();
+    const std::string words = words_of_failure(settings);
     return words.substr(0, words.find(" (/"));
   };
   const std::string once = words_of("", false);
