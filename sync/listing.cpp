@@ -102,11 +102,14 @@ Listing list_tree(const Tree& tree, const std::vector<std::string>& contents) {
   std::string text;
   std::string_view predecessor;
   for (std::size_t i = 0; i < tree.files.size(); ++i) {
-    for_each_new_folder(tree.files[i], predecessor,
-                        [&](std::string_view folder) { add_folder(text, folder, root); });
+    const std::string_view name = tree.files[i];
+    for (auto slash = name.find('/'); slash != name.npos; slash = name.find('/', slash + 1)) {
+      const std::string_view folder = name.substr(0, slash + 1);
+      if (!predecessor.starts_with(folder)) add_folder(text, folder, root);
+    }
     add_file(text, tree.files[i], i < contents.size() ? contents[i] : "",
              i < tree.looks.size() ? tree.looks[i] : Look{}, root);
-    predecessor = tree.files[i];
+    predecessor = name;
   }
   return make_listing(std::move(text));
 }

@@ -58,16 +58,6 @@ struct Delta {
   bool hides_edits = false;               ///< a file's content changed, but not its size and time
 };
 
-/// Calls `action` with each folder (with its slash) that contains `name` but not the name before
-/// it.
-template <typename Action>
-void for_each_new_folder(std::string_view name, std::string_view predecessor, Action action) {
-  for (std::size_t slash = name.find('/'); slash != name.npos; slash = name.find('/', slash + 1)) {
-    const std::string_view folder = name.substr(0, slash + 1);
-    if (!predecessor.starts_with(folder)) action(folder);
-  }
-}
-
 /// Compares two lists, both sorted as in a listing. The result points into the texts of both.
 Delta find_delta(const std::vector<Entry>& before, const std::vector<Entry>& now);
 

@@ -415,6 +415,7 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
     tests/trainer/return_scale_test.cpp
     tests/trainer/stragglers_test.cpp
     tests/trainer/sum_rows_test.cpp
+    tests/trainer/tokens_test.cpp
     tests/trainer/training_test.cpp
     tests/trainer/uncaught_test.cpp
     tests/trainer/view_embedding_test.cpp)

@@ -158,13 +158,9 @@ static_assert(std::ranges::is_sorted(kKeywords));
 
 }  // namespace
 
-bool is_config_keyword(std::string_view keyword) {
-  return std::ranges::binary_search(kKeywords, keyword);
-}
-
 void note_unless_known(std::string_view keyword, const std::string& place,
                        const std::vector<std::string>& ignored) {
-  if (is_config_keyword(keyword) || matches_any(keyword, ignored)) return;
+  if (std::ranges::binary_search(kKeywords, keyword) || matches_any(keyword, ignored)) return;
   static std::set<std::string> told;  // a command reads its configuration several times
   if (told.insert(place).second)
     notice(fmt::format("{}: ssh knows no setting '{}': it is left out", place, keyword));

@@ -10,9 +10,6 @@
 
 namespace dtool::ssh {
 
-/// Whether some OpenSSH takes this keyword, in lower case; also those that it takes and ignores.
-bool is_config_keyword(std::string_view keyword);
-
 /// Notes, once for each place, that the keyword in `place` (`FILE:LINE`) is unknown to `ssh`, which
 /// refuses the whole file for it. dtool goes on: an OpenSSH that is newer than this dtool may know
 /// it. Says nothing if one of the patterns of IgnoreUnknown matches.

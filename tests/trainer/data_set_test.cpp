@@ -125,12 +125,16 @@ bool is_same(const DataSets& one, const DataSets& other) {
          one.outputs == other.outputs;
 }
 
+Loader loader_of(const DataSettings& settings) {
+  return [settings](const SampleMemory& memory) { return load_data(settings, memory); };
+}
+
 /// What each of two ranks gets.
 std::vector<DataSets> load_on(Machines machines, const DataSettings& settings) {
   std::vector<DataSets> loaded(2);
   on_every_rank(2, machines, [&](const Meeting& meeting) {
     loaded[static_cast<std::size_t>(meeting.place.rank)] =
-        load_on_machine(settings, meeting, at::kCPU);
+        load_on_machine(loader_of(settings), meeting, at::kCPU);
   });
   return loaded;
 }
@@ -261,7 +265,8 @@ TEST_F(DataSetFolder, OneRankOfAMachineReadsTheFiles) {
   const auto wanted = load_data(settings, heap());
   on_every_rank(3, Machines::one, [&](const Meeting& meeting) {
     const bool reads = meeting.place.rank == 0;
-    EXPECT_TRUE(is_same(load_on_machine(reads ? settings : elsewhere, meeting, at::kCPU), wanted));
+    EXPECT_TRUE(is_same(load_on_machine(loader_of(reads ? settings : elsewhere), meeting, at::kCPU),
+                        wanted));
   });
 }
 
@@ -277,7 +282,7 @@ TEST_F(DataSetFolder, MachinesLoadForThemselves) {
 TEST_F(DataSetFolder, OnAnotherDeviceTensorsThatAreOneStayOne) {
   on_every_rank(1, Machines::one, [&](const Meeting& meeting) {
     for (const auto kind : {TargetKind::none, TargetKind::values}) {
-      const auto sets = load_on_machine(table(kind), meeting, at::kMeta);
+      const auto sets = load_on_machine(loader_of(table(kind)), meeting, at::kMeta);
       EXPECT_EQ(sets.train.inputs.device().type(), at::kMeta);
       EXPECT_EQ(sets.test.targets.device().type(), at::kMeta);
       EXPECT_EQ(sets.train.targets.is_same(sets.train.inputs), kind == TargetKind::none);
@@ -305,7 +310,7 @@ TEST_F(DataSetFolder, RanksLoadForThemselvesWhereNoMemoryCanBeSharedAndOneOfThem
   setrlimit(RLIMIT_FSIZE, &low);
   on_every_rank(2, Machines::one, [&](const Meeting& meeting) {
     loaded[static_cast<std::size_t>(meeting.place.rank)] =
-        load_on_machine(settings, meeting, at::kCPU);
+        load_on_machine(loader_of(settings), meeting, at::kCPU);
   });
   setrlimit(RLIMIT_FSIZE, &before);
   signal(SIGXFSZ, handler);
@@ -323,7 +328,7 @@ TEST_F(DataSetFolder, EveryRankIsToldOfAMistake) {
   std::vector<std::string> mistakes;
   on_every_rank(2, Machines::one, [&](const Meeting& meeting) {
     try {
-      load_on_machine(settings, meeting, at::kCPU);
+      load_on_machine(loader_of(settings), meeting, at::kCPU);
     } catch (const UsageError& mistake) {
       const std::lock_guard lock(mutex);
       mistakes.push_back(std::string(mistake.what()) + " | " + mistake.hint);
@@ -340,7 +345,7 @@ TEST_F(DataSetFolder, EveryRankIsToldThatTheMachineHasTooLittleMemory) {
   settings.features = 32;
   on_every_rank(2, Machines::one, [&](const Meeting& meeting) {
     try {
-      load_on_machine(settings, meeting, at::kCPU);
+      load_on_machine(loader_of(settings), meeting, at::kCPU);
       ADD_FAILURE() << "it is there";
     } catch (const UsageError& mistake) {
       const std::string text = mistake.what();

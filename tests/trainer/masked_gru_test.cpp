@@ -16,17 +16,17 @@ using namespace dtool::trainer;
 
 namespace {
 
-constexpr std::int64_t kSteps = 21, kRows = 5, kInputs = 11, kWidth = 19;
+constexpr std::int64_t kGruSteps = 21, kGruRows = 5, kInputs = 11, kWidth = 19;
 
-struct Sequences {
-  explicit Sequences(std::uint64_t seed) {
+struct DrawnSequences {
+  explicit DrawnSequences(std::uint64_t seed) {
     torch::manual_seed(seed);
     weights = {leaf({kInputs, 3 * kWidth}), leaf({kWidth, 3 * kWidth}), leaf({3 * kWidth}),
                leaf({3 * kWidth})};
-    inputs = leaf({kSteps, kRows, kInputs});
-    memory = leaf({kRows, kWidth});
-    keep = at::rand({kSteps, kRows}).gt(0.2).to(at::kFloat);
-    direction = at::randn({kSteps, kRows, kWidth});
+    inputs = leaf({kGruSteps, kGruRows, kInputs});
+    memory = leaf({kGruRows, kWidth});
+    keep = at::rand({kGruSteps, kGruRows}).gt(0.2).to(at::kFloat);
+    direction = at::randn({kGruSteps, kGruRows, kWidth});
   }
 
   static at::Tensor leaf(at::IntArrayRef shape) {
@@ -68,7 +68,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor> cell_back
 }  // namespace
 
 TEST_F(MaskedGru, IsPyTorchsCellWhoseMemoryIsForgottenWithTheEpisode) {
-  const Sequences given(1);
+  const DrawnSequences given(1);
   EXPECT_GT((1 - given.keep).sum().item<float>(), 0);
   const at::Tensor result = masked_gru(given.weights, given.inputs, given.memory, given.keep);
   (result * given.direction).sum().backward();
@@ -90,7 +90,7 @@ TEST_F(MaskedGru, IsPyTorchsCellWhoseMemoryIsForgottenWithTheEpisode) {
 }
 
 TEST(MaskedGruWays, AgreeAndAreTakenByTheTypeOfNumber) {
-  const Sequences given(2);
+  const DrawnSequences given(2);
   const auto doubled = [](const at::Tensor& tensor) { return tensor.detach().to(at::kDouble); };
   const RecurrentWeights weights{doubled(given.weights.input), doubled(given.weights.recurrent),
                                  doubled(given.weights.input_bias),
@@ -103,7 +103,7 @@ TEST(MaskedGruWays, AgreeAndAreTakenByTheTypeOfNumber) {
 }
 
 TEST(MaskedGruWays, TakeInputsOfLowPrecision) {
-  const Sequences given(7);
+  const DrawnSequences given(7);
   const at::Tensor loops = masked_gru(given.weights, given.inputs, given.memory, given.keep);
   const Autocast autocast(Precision::bfloat16, at::kCPU);
   const at::Tensor inputs = given.inputs.detach().to(at::kBFloat16);
@@ -138,7 +138,7 @@ TEST(MaskedGruWays, OfKernelsAndOfOperationsGiveTheGradientsOfTheLoops) {
   torch::Library kernels(torch::Library::IMPL, "aten", c10::DispatchKey::CPU, __FILE__, __LINE__);
   kernels.impl("_thnn_fused_gru_cell", cell_forward);
   kernels.impl("_thnn_fused_gru_cell_backward", cell_backward);
-  const Sequences given(6);
+  const DrawnSequences given(6);
   const std::vector<at::Tensor> leaves = {given.weights.input,
                                           given.weights.recurrent,
                                           given.weights.input_bias,
@@ -165,10 +165,10 @@ TEST(MaskedGruWays, OfKernelsAndOfOperationsGiveTheGradientsOfTheLoops) {
 }
 
 TEST(MaskedGruWays, GoStepByStepWhereTheyGoInOne) {
-  const Sequences given(3);
+  const DrawnSequences given(3);
   const at::Tensor whole = masked_gru(given.weights, given.inputs, given.memory, given.keep);
   at::Tensor memory = given.memory.detach();
-  for (std::int64_t t = 0; t < kSteps; ++t) {
+  for (std::int64_t t = 0; t < kGruSteps; ++t) {
     memory = masked_gru_step(given.weights, given.inputs[t], memory, given.keep[t]);
     ASSERT_TRUE(memory.allclose(whole[t], 0, 1e-6)) << t;
   }
@@ -176,14 +176,14 @@ TEST(MaskedGruWays, GoStepByStepWhereTheyGoInOne) {
 }
 
 TEST(MaskedGruWays, RefuseASecondPassThroughWhatTheFirstHasUsedUp) {
-  const Sequences given(4);
+  const DrawnSequences given(4);
   const at::Tensor loss = masked_gru(given.weights, given.inputs, given.memory, given.keep).sum();
   loss.backward({}, /*retain_graph=*/true);
   EXPECT_THROW(loss.backward(), c10::Error);
 }
 
 TEST(MaskedGruWays, GiveTheSameNumbersOnEveryRun) {
-  const Sequences given(5);
+  const DrawnSequences given(5);
   std::vector<at::Tensor> gradients;
   for (int run = 0; run < 2; ++run) {
     given.weights.recurrent.mutable_grad().reset();

@@ -123,7 +123,7 @@ Names waiting_in_step(const Group& group, const Case& wanted) {
                       classes ? at::ones({6}, floats.dtype(at::kLong)) : at::ones({6, 3}, floats)};
   const DataSet set{samples.inputs, samples.targets};
   const DataSets data{set, set, {1, 8, 8}, 3};
-  Objective objective(make_model(settings, data, group), data, settings, wanted.precision);
+  SettingsObjective objective(make_model(settings, data, group), data, settings, wanted.precision);
   const auto parameters = tensors_of(objective.model().parameters());
   const OptimizerSettings optimizing{wanted.optimizer, 1e-3, {}, 0.9, 0.999, 1e-8, 0.9, 1e-2, 0};
   Optimizer optimizer(parameters, optimizing);

@@ -19,15 +19,13 @@ namespace dtool::trainer {
 
 namespace {
 
-using Memory = std::shared_ptr<std::pmr::memory_resource>;
-
 /// A tensor that takes the numbers over: for data that fills half of the memory a copy, however
 /// short-lived, would be too much.
 template <class Value>
 at::Tensor take(std::pmr::vector<Value>& values, at::IntArrayRef shape, at::ScalarType type,
-                const Memory& memory) {
+                const SampleMemory& memory) {
   struct Kept {
-    Memory memory;  // freed after the values
+    SampleMemory memory;  // freed after the values
     std::pmr::vector<Value> values;
   };
   const auto kept = std::make_shared<Kept>(memory, std::move(values));
@@ -35,13 +33,13 @@ at::Tensor take(std::pmr::vector<Value>& values, at::IntArrayRef shape, at::Scal
       kept->values.data(), shape, [kept](void*) {}, at::TensorOptions(type));
 }
 
-DataSet to_tensors(LabelledImages& bytes, const Memory& memory) {
+DataSet to_tensors(LabelledImages& bytes, const SampleMemory& memory) {
   std::pmr::vector<std::int64_t> labels(bytes.labels.begin(), bytes.labels.end(), memory.get());
   return {take(bytes.images, {bytes.count, bytes.pixels}, at::kByte, memory),
           take(labels, {bytes.count}, at::kLong, memory)};
 }
 
-DataSet to_tensors(LabelledValues& values, const Memory& memory) {
+DataSet to_tensors(LabelledValues& values, const SampleMemory& memory) {
   const auto count = std::ssize(values.targets);
   const auto features = std::ssize(values.inputs) / count;
   return {take(values.inputs, {count, features}, at::kFloat, memory),
@@ -54,7 +52,7 @@ TrainAndTest images_of(const DataSettings& settings, std::pmr::memory_resource* 
           draw_digits(settings.test_samples, ~settings.drawing_seed, memory), 10};
 }
 
-DataSets load_images(const DataSettings& settings, const Memory& memory) {
+DataSets load_images(const DataSettings& settings, const SampleMemory& memory) {
   TrainAndTest bytes = images_of(settings, memory.get());
   return {to_tensors(bytes.train, memory),
           to_tensors(bytes.test, memory),
@@ -62,7 +60,7 @@ DataSets load_images(const DataSettings& settings, const Memory& memory) {
           bytes.classes};
 }
 
-DataSet to_tensors(CsvSet& set, TargetKind kind, const Memory& memory) {
+DataSet to_tensors(CsvSet& set, TargetKind kind, const SampleMemory& memory) {
   const auto table = [&](auto& values, at::ScalarType type) {
     return take(values, {set.rows, std::ssize(values) / set.rows}, type, memory);
   };
@@ -73,7 +71,7 @@ DataSet to_tensors(CsvSet& set, TargetKind kind, const Memory& memory) {
   return tensors;
 }
 
-DataSets load_csv(const FileSettings& files, const Memory& memory) {
+DataSets load_csv(const FileSettings& files, const SampleMemory& memory) {
   const CsvTable train = read_csv(files.paths[0], files.csv.format);
   std::optional<CsvTable> test;
   if (files.paths.size() > 1) test = read_csv(files.paths[1], files.csv.format);
@@ -88,7 +86,7 @@ DataSets load_csv(const FileSettings& files, const Memory& memory) {
           outputs};
 }
 
-DataSets load_random(const DataSettings& settings, const Memory& memory) {
+DataSets load_random(const DataSettings& settings, const SampleMemory& memory) {
   const auto draw = [&](std::int64_t samples, std::uint64_t seed) {
     LabelledValues values = draw_values(samples, settings.features, settings.random_targets, seed,
                                         settings.drawing_seed, memory.get());
@@ -114,7 +112,16 @@ at::Tensor to_floats(const at::Tensor& inputs) {
 
 }  // namespace
 
-DataSets load_data(const DataSettings& settings, const Memory& memory) {
+at::Tensor empty_in(const SampleMemory& memory, at::IntArrayRef shape, at::ScalarType type) {
+  const auto bytes =
+      static_cast<std::size_t>(c10::multiply_integers(shape)) * at::elementSize(type);
+  return at::from_blob(
+      memory->allocate(bytes), shape,
+      [memory, bytes](void* values) { memory->deallocate(values, bytes); },
+      at::TensorOptions(type));
+}
+
+DataSets load_data(const DataSettings& settings, const SampleMemory& memory) {
   if (settings.source == DataSource::csv) return load_csv(settings.files, memory);
   if (settings.source == DataSource::npy || settings.source == DataSource::python) {
     return load_arrays(settings, memory);

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <memory_resource>
 #include <mutex>
@@ -23,8 +24,10 @@ namespace dtool::trainer {
 
 /// Samples and their targets.
 struct DataSet {
-  at::Tensor inputs;   ///< [samples, values], float or uint8; a byte b means b / 255
-  at::Tensor targets;  ///< [samples] int64, a class each; or [samples, outputs] float
+  /// [samples, values], float, uint8 or int64; a byte b means b / 255, an int64 is a token.
+  at::Tensor inputs;
+  /// [samples] int64, a class each; or [samples, outputs], float or int64.
+  at::Tensor targets;
 
   std::int64_t size() const { return inputs.size(0); }
 };
@@ -38,23 +41,29 @@ struct DataSets {
 
 /// Some samples, ready for a model.
 struct Batch {
-  at::Tensor inputs;   ///< [batch, values] float
-  at::Tensor targets;  ///< [batch] int64 or [batch, outputs] float
+  at::Tensor inputs;   ///< [batch, values], float or int64
+  at::Tensor targets;  ///< [batch] or [batch, outputs], as in the set
 
   std::int64_t size() const { return inputs.size(0); }
 };
 
-/// Reads or draws the sets of the experiment, on the CPU; files are read from the paths that
-/// `provide_data` has set. Their memory, a piece for each of the four tensors, comes from `memory`,
-/// which they keep alive. Throws UsageError as idx.h and csv.h say, and if a test label is above
-/// all training classes.
-DataSets load_data(const DataSettings& settings,
-                   const std::shared_ptr<std::pmr::memory_resource>& memory);
+/// Where the tensors of the sets lie: the ranks of a machine may share it.
+using SampleMemory = std::shared_ptr<std::pmr::memory_resource>;
+
+/// Reads or draws the sets of a workload, on the CPU. The memory, a piece for each of the four
+/// tensors, comes from `memory`, which they keep alive. Throws UsageError.
+using Loader = std::function<DataSets(const SampleMemory& memory)>;
+
+/// A tensor without values whose memory comes from `memory`.
+at::Tensor empty_in(const SampleMemory& memory, at::IntArrayRef shape, at::ScalarType type);
+
+/// A `Loader` for the [data] table; files are read from the paths that `provide_data` has set.
+/// Throws UsageError as idx.h and csv.h say, and if a test label is above all training classes.
+DataSets load_data(const DataSettings& settings, const SampleMemory& memory);
 
 /// The same for `npy` and `python`. Throws UsageError that names the file or the function, also for
 /// numbers that are not finite, and classes below 0 or above those of the training.
-DataSets load_arrays(const DataSettings& settings,
-                     const std::shared_ptr<std::pmr::memory_resource>& memory);
+DataSets load_arrays(const DataSettings& settings, const SampleMemory& memory);
 
 /// Copies the samples with these numbers, in this order.
 Batch gather(const DataSet& set, std::span<const std::int64_t> samples);

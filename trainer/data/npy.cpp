@@ -18,8 +18,6 @@
 namespace dtool::trainer {
 namespace {
 
-using Memory = std::shared_ptr<std::pmr::memory_resource>;
-
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 40;  // a header that says more is damaged
 constexpr const char* kUnlike = "has another shape or type than that of the training";
 constexpr std::int64_t kAtOnce = 1 << 18;  // numbers
@@ -95,13 +93,8 @@ Array open_array(const std::string& name, const ByteSource& source) {
 }
 
 /// [rows, values]. The numbers must be finite, or classes from 0.
-at::Tensor read_numbers(const Array& array, at::ScalarType type, const Memory& memory) {
-  const auto bytes =
-      static_cast<std::size_t>(array.rows() * array.values()) * at::elementSize(type);
-  const at::Tensor table = at::from_blob(
-      memory->allocate(bytes), {array.rows(), array.values()},
-      [memory, bytes](void* values) { memory->deallocate(values, bytes); },
-      at::TensorOptions(type));
+at::Tensor read_numbers(const Array& array, at::ScalarType type, const SampleMemory& memory) {
+  const at::Tensor table = empty_in(memory, {array.rows(), array.values()}, type);
   const at::Tensor all = table.view(-1);
   for (std::int64_t begin = 0; begin < all.numel(); begin += kAtOnce) {
     const at::Tensor part = all.slice(0, begin, begin + kAtOnce);
@@ -119,7 +112,7 @@ at::Tensor read_numbers(const Array& array, at::ScalarType type, const Memory& m
 }
 
 /// `shape` is that of the training's samples; empty: these are they.
-at::Tensor read_inputs(const Array& array, const Memory& memory, Shape& shape) {
+at::Tensor read_inputs(const Array& array, const SampleMemory& memory, Shape& shape) {
   Shape sample(array.shape.begin() + 1, array.shape.end());
   if (sample.empty()) sample = {1};
   if (sample.size() == 2) sample.insert(sample.begin(), 1);
@@ -133,7 +126,7 @@ at::Tensor read_inputs(const Array& array, const Memory& memory, Shape& shape) {
 }
 
 at::Tensor read_targets(const Array& array, std::int64_t samples, TargetKind kind,
-                        const Memory& memory) {
+                        const SampleMemory& memory) {
   if (array.rows() != samples) {
     array.refuse(fmt::format("has {} rows for {} samples", array.rows(), samples));
   }
@@ -163,7 +156,7 @@ void check_test(const Array& array, const at::Tensor& test, const at::Tensor& tr
 
 }  // namespace
 
-DataSets load_arrays(const DataSettings& settings, const Memory& memory) {
+DataSets load_arrays(const DataSettings& settings, const SampleMemory& memory) {
   const bool has_files = settings.source == DataSource::npy;
   const TargetKind kind = settings.files.targets;
   const int count = kind == TargetKind::none ? 1 : 2;

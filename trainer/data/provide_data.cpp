@@ -78,8 +78,7 @@ bool is_shortage(const std::system_error& problem) {
 /// The ranks of this rank's machine, and how they speak to each other.
 class MachineData {
  public:
-  MachineData(const DataSettings& settings, const Meeting& meeting)
-      : settings_(settings), meeting_(meeting) {
+  MachineData(const Loader& load, const Meeting& meeting) : loader_(load), meeting_(meeting) {
     for (const Member& each : meeting.members) {
       if (on_one_machine(each, meeting.me())) beside_.push_back(each.rank);
     }
@@ -98,7 +97,7 @@ class MachineData {
 
  private:
   DataSets load_own() const {
-    return load_data(settings_, {std::pmr::get_default_resource(), [](auto*) {}});
+    return loader_({std::pmr::get_default_resource(), [](auto*) {}});
   }
   DataSets load_for_all();
   DataSets take_over();
@@ -110,7 +109,7 @@ class MachineData {
   std::string hear(const std::string& key) const;
   void note(const std::string& why) const;
 
-  const DataSettings& settings_;
+  const Loader& loader_;
   const Meeting& meeting_;
   std::vector<int> beside_;  ///< ranks of this machine, this one too
   std::string key_;          ///< the key in the store
@@ -148,7 +147,7 @@ void MachineData::note(const std::string& why) const {
 DataSets MachineData::load_for_all() {
   try {
     shared_ = std::make_shared<SharedValues>();
-    DataSets sets = load_data(settings_, shared_);
+    DataSets sets = loader_(shared_);
     shared_->freeze();
     tell(key_, to_text(offer_of(sets)));
     return sets;
@@ -232,8 +231,8 @@ DataSets to_device(const DataSets& sets, at::Device device) {
 
 }  // namespace
 
-DataSets load_on_machine(const DataSettings& settings, const Meeting& meeting, at::Device device) {
-  MachineData machine(settings, meeting);
+DataSets load_on_machine(const Loader& load, const Meeting& meeting, at::Device device) {
+  MachineData machine(load, meeting);
   // Until the other ranks have opened it, also where only copies on a GPU are used here.
   const DataSets loaded = machine.load();
   DataSets sets = to_device(loaded, device);

@@ -28,7 +28,7 @@ void wait_for_all_ranks(const Meeting& meeting, const std::string& what);
 /// Loads the data into memory that the ranks of this machine share, or where they cannot share it
 /// into each rank's own, and copies it to a GPU. One rank of each machine loads, and every rank
 /// waits for the slowest, however long that takes: all of them must call it, once. Throws as
-/// `load_data` does, on every rank of the machine, and CollectiveFailed if the run's store is gone.
-DataSets load_on_machine(const DataSettings& settings, const Meeting& meeting, at::Device device);
+/// `load` does, on every rank of the machine, and CollectiveFailed if the run's store is gone.
+DataSets load_on_machine(const Loader& load, const Meeting& meeting, at::Device device);
 
 }  // namespace dtool::trainer

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
-#include "trainer/objectnav/html_picture.h"
+#include "trainer/objectnav/episode_picture.h"
 
 #include <fmt/format.h>
 #include <openssl/evp.h>
 #include <zlib.h>
 
 #include <cassert>
+#include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
 #include "trainer/objectnav/camera.h"
-#include "trainer/objectnav/svg_picture.h"
 
 namespace dtool::trainer {
 namespace {
@@ -26,6 +27,30 @@ std::string png_chunk(const std::string& name, const std::string& data) {
   const auto sum =
       crc32(0, reinterpret_cast<const Bytef*>(counted.data()), static_cast<uInt>(counted.size()));
   return big_endian(data.size()) + counted + big_endian(sum);
+}
+
+/// A PNG file of `rows` rows with `columns` pixels of red, green and blue
+/// (https://www.w3.org/TR/png/).
+std::string png_of(std::span<const std::uint8_t> pixels, int rows, int columns) {
+  const auto width = 3 * static_cast<std::size_t>(columns);
+  assert(pixels.size() == width * static_cast<std::size_t>(rows));
+  std::string lines;
+  for (std::size_t row = 0; row < static_cast<std::size_t>(rows); ++row) {
+    lines += '\0';  // no filter
+    lines.append(reinterpret_cast<const char*>(&pixels[row * width]), width);
+  }
+  uLongf size = compressBound(lines.size());
+  std::string packed(size, '\0');
+  [[maybe_unused]] const int result =
+      compress(reinterpret_cast<Bytef*>(packed.data()), &size,
+               reinterpret_cast<const Bytef*>(lines.data()), lines.size());
+  assert(result == Z_OK);  // there is memory and space enough
+  packed.resize(size);
+  const std::string eight_bits_of_rgb = {8, 2, 0, 0, 0};
+  const std::string header = big_endian(static_cast<std::size_t>(columns)) +
+                             big_endian(static_cast<std::size_t>(rows)) + eight_bits_of_rgb;
+  return "\x89PNG\r\n\x1a\n" + png_chunk("IHDR", header) + png_chunk("IDAT", packed) +
+         png_chunk("IEND", "");
 }
 
 std::string base64(const std::string& bytes) {
@@ -129,28 +154,6 @@ std::string html_picture(const Trace& trace) {
   text += svg_picture(trace, std::string(kAgent)) + "<script>\nconst steps = [\n";
   for (std::size_t step = 0; step <= trace.moves.size(); ++step) text += entry(trace, step);
   return text + "];" + std::string(kPlayer) + "</script>\n</body></html>\n";
-}
-
-std::string png_of(std::span<const std::uint8_t> pixels, int rows, int columns) {
-  const auto width = 3 * static_cast<std::size_t>(columns);
-  assert(pixels.size() == width * static_cast<std::size_t>(rows));
-  std::string lines;
-  for (std::size_t row = 0; row < static_cast<std::size_t>(rows); ++row) {
-    lines += '\0';  // no filter
-    lines.append(reinterpret_cast<const char*>(&pixels[row * width]), width);
-  }
-  uLongf size = compressBound(lines.size());
-  std::string packed(size, '\0');
-  [[maybe_unused]] const int result =
-      compress(reinterpret_cast<Bytef*>(packed.data()), &size,
-               reinterpret_cast<const Bytef*>(lines.data()), lines.size());
-  assert(result == Z_OK);  // there is memory and space enough
-  packed.resize(size);
-  const std::string eight_bits_of_rgb = {8, 2, 0, 0, 0};
-  const std::string header = big_endian(static_cast<std::size_t>(columns)) +
-                             big_endian(static_cast<std::size_t>(rows)) + eight_bits_of_rgb;
-  return "\x89PNG\r\n\x1a\n" + png_chunk("IHDR", header) + png_chunk("IDAT", packed) +
-         png_chunk("IEND", "");
 }
 
 }  // namespace dtool::trainer

@@ -16,8 +16,7 @@
 #include <vector>
 
 #include "trainer/data/sampler.h"
-#include "trainer/objectnav/html_picture.h"
-#include "trainer/objectnav/svg_picture.h"
+#include "trainer/objectnav/episode_picture.h"
 #include "trainer/objectnav/view.h"
 #include "trainer/report/written_file.h"
 #include "trainer/settings/usage_error.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "trainer/objectnav/svg_picture.h"
+#include "trainer/objectnav/episode_picture.h"
 
 #include <fmt/format.h>
 
@@ -13,6 +13,15 @@
 namespace dtool::trainer {
 
 namespace {
+
+/// The colours of the map and of its legend; rooms are coloured by kind.
+constexpr const char* kRoomColours[] = {"#f8ecc9", "#dcefd3", "#dbe5f7", "#d3eeee"};
+constexpr const char* kWallColour = "#474a57";
+constexpr const char* kDoorColour = "#e9d8bd";
+constexpr const char* kLowColour = "#c79a64";
+constexpr const char* kTallColour = "#7a5433";
+constexpr const char* kGoalColour = "#f2b91d";
+constexpr const char* kSeenColour = "#ffd84d";
 
 constexpr int kMargin = 24;
 constexpr int kTitleHeight = 84;
@@ -90,31 +99,6 @@ std::string legend() {
   return text;
 }
 
-}  // namespace
-
-std::string svg_picture(const Trace& trace, const std::string& above) {
-  const int map_width = trace.house.width * kCellPixels;
-  const int map_height = trace.house.height * kCellPixels;
-  const int width = std::max(map_width + kLegendWidth, 620) + 3 * kMargin;
-  const int height = kTitleHeight + std::max(map_height, kLegendHeight) + 2 * kMargin;
-  std::string text = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "
-      "height=\"{1}\" font-family=\"Helvetica, Arial, 'DejaVu Sans', sans-serif\">\n"
-      "<rect width=\"{0}\" height=\"{1}\" fill=\"#fff\"/>\n",
-      width, height);
-  text += title(trace);
-  text += fmt::format("<g transform=\"translate({} {})\">\n", kMargin, kTitleHeight + kMargin);
-  text += svg_floors(trace.house) + svg_seen(trace) + svg_things(trace.house, trace.last().goal) +
-          svg_path(trace) + above + "</g>\n";
-  text += fmt::format("<g transform=\"translate({} {})\" font-size=\"13\" fill=\"#333\">\n{}</g>\n",
-                      map_width + 2 * kMargin, kTitleHeight + kMargin + 10, legend());
-  return text + "</svg>\n";
-}
-
-// The agent's path in an episode's picture, from green at its start to red at its end.
-
-namespace {
-
 /// `share` from 0 at the start to 1 at the end.
 std::string colour_of(double share) {
   const auto mixed = [&](int from, int to) {
@@ -176,8 +160,6 @@ std::string agent(const Trace& trace) {
       x, y, 90 * last.heading, colour_of(1), 90 * view_heading(last));
 }
 
-}  // namespace
-
 std::string svg_seen(const Trace& trace) {
   const Episode& last = trace.last();
   std::string text = fmt::format("<g fill=\"{}\" fill-opacity=\"0.45\">\n", kSeenColour);
@@ -207,8 +189,6 @@ std::string svg_path(const Trace& trace) {
 }
 
 // The house in a picture: floors, walls and doors; furniture, objects and names.
-
-namespace {
 
 std::string rectangle(double x, double y, double width, double height, const char* colour) {
   return fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"/>\n", x, y,
@@ -307,8 +287,6 @@ std::string object_and_name(const Object& object, int goal) {
       is_goal ? 700 : 400, kObjectNames[object.kind]);
 }
 
-}  // namespace
-
 std::string svg_floors(const House& house) {
   return floors(house) + grid(house) + doors(house);
 }
@@ -319,5 +297,28 @@ std::string svg_things(const House& house, int goal) {
   for (const Object& object : house.objects()) text += object_and_name(object, goal);
   return text + "</g>\n";
 }
+
+}  // namespace
+
+std::string svg_picture(const Trace& trace, const std::string& above) {
+  const int map_width = trace.house.width * kCellPixels;
+  const int map_height = trace.house.height * kCellPixels;
+  const int width = std::max(map_width + kLegendWidth, 620) + 3 * kMargin;
+  const int height = kTitleHeight + std::max(map_height, kLegendHeight) + 2 * kMargin;
+  std::string text = fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "
+      "height=\"{1}\" font-family=\"Helvetica, Arial, 'DejaVu Sans', sans-serif\">\n"
+      "<rect width=\"{0}\" height=\"{1}\" fill=\"#fff\"/>\n",
+      width, height);
+  text += title(trace);
+  text += fmt::format("<g transform=\"translate({} {})\">\n", kMargin, kTitleHeight + kMargin);
+  text += svg_floors(trace.house) + svg_seen(trace) + svg_things(trace.house, trace.last().goal) +
+          svg_path(trace) + above + "</g>\n";
+  text += fmt::format("<g transform=\"translate({} {})\" font-size=\"13\" fill=\"#333\">\n{}</g>\n",
+                      map_width + 2 * kMargin, kTitleHeight + kMargin + 10, legend());
+  return text + "</svg>\n";
+}
+
+// The agent's path in an episode's picture, from green at its start to red at its end.
 
 }  // namespace dtool::trainer

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// The four kinds of models differ only in their settings.
 #include "trainer/supervised/objective.h"
 
 #include <ATen/ATen.h>
@@ -14,66 +13,58 @@
 
 namespace dtool::trainer {
 
-Objective::Objective(std::unique_ptr<Model> model, DataSets data, const ModelSettings& settings,
-                     Precision precision)
-    : model_(std::move(model)),
-      data_(std::move(data)),
+std::vector<double> Objective::evaluate(Range range) {
+  constexpr std::int64_t kChunk = 1024;  // bounds the memory
+  const c10::NoGradGuard no_gradients;
+  model().set_mode(Mode::evaluation);
+  const at::Tensor right = at::zeros({1}, data().test.inputs.options().dtype(at::kDouble));
+  double loss_sum = 0;
+  for (auto begin = range.begin; begin < range.end; begin += kChunk) {
+    const Batch batch = gather(data().test, Range{begin, std::min(begin + kChunk, range.end)});
+    loss_sum += loss(batch, right[0]).item<double>() * static_cast<double>(batch.size());
+  }
+  if (!counts_right()) return {loss_sum};
+  return {loss_sum, right.item<double>()};
+}
+
+std::vector<ScoreName> Objective::scores() const {
+  if (!counts_right()) return {{"test_loss", Better::lower}};
+  return {{"test_loss", Better::lower}, {"test_accuracy", Better::higher}};
+}
+
+SettingsObjective::SettingsObjective(std::unique_ptr<Model> model, DataSets data,
+                                     const ModelSettings& settings, Precision precision)
+    : Objective(std::move(model), std::move(data)),
       loss_(settings.loss),
       target_(settings.target),
       precision_(precision) {
   const c10::NoGradGuard no_gradients;
-  model_->set_mode(Mode::evaluation);
+  const DataSet& train = this->data().train;
+  this->model().set_mode(Mode::evaluation);
   try {
-    loss(gather(data_.train, Range{0, std::min<std::int64_t>(2, data_.train.size())}));
+    SettingsObjective::loss(gather(train, Range{0, std::min<std::int64_t>(2, train.size())}), {});
   } catch (const UsageError& mistake) {
     throw UsageError(fmt::format("the model does not fit the data: {}", mistake.what()),
                      mistake.hint);
   } catch (const std::exception& problem) {
     throw UsageError(fmt::format("the model does not fit the data: {}", first_line(problem)));
   }
-  model_->set_mode(Mode::training);
+  this->model().set_mode(Mode::training);
 }
 
-const at::Tensor& Objective::targets_of(const Batch& batch) const {
-  return target_ == Target::inputs ? batch.inputs : batch.targets;
-}
-
-/// Float32, so that the loss is computed in it: of bfloat16 outputs it would be rounded to three
-/// digits.
-at::Tensor Objective::outputs(const Batch& batch) {
-  const Autocast autocast(precision_, batch.inputs.device());
-  return model_->forward(batch.inputs).to(at::kFloat);
-}
-
-at::Tensor Objective::loss(const Batch& batch, const at::Tensor& right) {
-  const at::Tensor answers = outputs(batch);
-  const at::Tensor mean = mean_loss(loss_, answers, targets_of(batch));
-  if (right.defined() && is_classifier()) {
-    right.add_(answers.detach().argmax(1).eq(batch.targets).sum());
+/// The loss is computed in float32: of bfloat16 outputs it would be rounded to three digits.
+at::Tensor SettingsObjective::loss(const Batch& batch, const at::Tensor& right) {
+  at::Tensor outputs;
+  {
+    const Autocast autocast(precision_, batch.inputs.device());
+    outputs = model().forward(batch.inputs).to(at::kFloat);
+  }
+  const bool is_own_target = target_ == Target::inputs;
+  const at::Tensor mean = mean_loss(loss_, outputs, is_own_target ? batch.inputs : batch.targets);
+  if (right.defined() && counts_right()) {
+    right.add_(outputs.detach().argmax(1).eq(batch.targets).sum());
   }
   return mean;
-}
-
-std::vector<ScoreName> Objective::scores() const {
-  if (!is_classifier()) return {{"test_loss", Better::lower}};
-  return {{"test_loss", Better::lower}, {"test_accuracy", Better::higher}};
-}
-
-std::vector<double> Objective::evaluate(Range range) {
-  constexpr std::int64_t kChunk = 1024;  // bounds the memory
-  const c10::NoGradGuard no_gradients;
-  model_->set_mode(Mode::evaluation);
-  double loss_sum = 0;
-  double right = 0;
-  for (auto begin = range.begin; begin < range.end; begin += kChunk) {
-    const Batch batch = gather(data_.test, Range{begin, std::min(begin + kChunk, range.end)});
-    const at::Tensor answers = outputs(batch);
-    loss_sum += mean_loss(loss_, answers, targets_of(batch)).item<double>() *
-                static_cast<double>(batch.size());
-    if (is_classifier()) right += answers.argmax(1).eq(batch.targets).sum().item<double>();
-  }
-  if (!is_classifier()) return {loss_sum};
-  return {loss_sum, right};
 }
 
 // Sums in double precision on the host; a GPU's losses are fetched together.

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// A model with its data and its loss: everything that the training loop trains, and a step of it.
+// A model with its data and its loss: everything that training on samples needs, and a step of it.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
-#include <c10/core/Device.h>
 #include <chrono>
 #include <cstdint>
 #include <limits>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "trainer/data/data_set.h"
@@ -29,40 +29,53 @@ struct ScoreName {
   Better better{};
 };
 
+/// A model with its data and its loss. A workload whose samples, loss or scores are of another kind
+/// derives its own; `train_on_samples` trains any.
+class Objective {
+ public:
+  Objective(std::unique_ptr<Model> model, DataSets data)
+      : model_(std::move(model)), data_(std::move(data)) {}
+  virtual ~Objective() = default;
+
+  Model& model() { return *model_; }
+  const DataSets& data() const { return data_; }
+
+  /// The mean loss over a batch, a scalar. Right answers are added to `right`, a scalar, where it
+  /// is defined and `counts_right`.
+  virtual at::Tensor loss(const Batch& batch, const at::Tensor& right) = 0;
+
+  /// Whether `loss` counts right answers, for `train_accuracy` and `test_accuracy`.
+  virtual bool counts_right() const { return false; }
+
+  /// The numbers that `evaluate` returns; the last one decides which model is best. By default the
+  /// loss, and the accuracy if there is one.
+  virtual std::vector<ScoreName> scores() const;
+
+  /// Sums over the test samples of `range`, in the order of `scores`; divided by the number of
+  /// samples they are the scores. Leaves the model in evaluation mode.
+  virtual std::vector<double> evaluate(Range range);
+
+ private:
+  std::unique_ptr<Model> model_;
+  DataSets data_;
+};
+
 /// The mean loss over a batch, a scalar; PyTorch's functions of the same names. cross_entropy takes
 /// [batch, classes] and int64 [batch]; the others take outputs and targets with equally many
 /// values; bce takes outputs before the sigmoid. Throws UsageError if the shapes do not fit.
 at::Tensor mean_loss(Loss loss, const at::Tensor& outputs, const at::Tensor& targets);
 
-class Objective {
+/// The four kinds of models that the tables [model] and [data] describe.
+class SettingsObjective : public Objective {
  public:
   /// Throws UsageError if the model does not fit the data: it is tried on two samples.
-  Objective(std::unique_ptr<Model> model, DataSets data, const ModelSettings& settings,
-            Precision precision);
+  SettingsObjective(std::unique_ptr<Model> model, DataSets data, const ModelSettings& settings,
+                    Precision precision);
 
-  Model& model() { return *model_; }
-  const DataSets& data() const { return data_; }
-
-  /// The mean loss over a batch, a scalar. A classifier's right answers are added to `right`, a
-  /// scalar, where it is given.
-  at::Tensor loss(const Batch& batch, const at::Tensor& right = {});
-
-  /// Whether answers are right or wrong.
-  bool is_classifier() const { return loss_ == Loss::cross_entropy; }
-
-  /// The numbers that `evaluate` returns; the last one decides which model is best.
-  std::vector<ScoreName> scores() const;
-
-  /// Sums over the test samples of `range`, in the order of `scores`; divided by the number of
-  /// samples they are the scores. Leaves the model in evaluation mode.
-  std::vector<double> evaluate(Range range);
+  at::Tensor loss(const Batch& batch, const at::Tensor& right) override;
+  bool counts_right() const override { return loss_ == Loss::cross_entropy; }
 
  private:
-  at::Tensor outputs(const Batch& batch);
-  const at::Tensor& targets_of(const Batch& batch) const;
-
-  std::unique_ptr<Model> model_;
-  DataSets data_;
   Loss loss_;
   Target target_;
   Precision precision_;
@@ -73,7 +86,7 @@ class Objective {
 /// Sums over all ranks; seconds are this rank's.
 struct LossSums {
   double loss = 0;   ///< the sum of each sample's loss
-  double right = 0;  ///< a classifier's right answers
+  double right = 0;  ///< the right answers, where they are counted
   double samples = 0;
   double seconds = 0;
   /// This rank's first step whose loss is not finite.
@@ -118,7 +131,7 @@ class LossWindow {
 /// result on all ranks.
 std::string where_the_loss_was_lost(const Group& group, std::int64_t epoch, const LossSums& sums);
 
-// A step's work on the device: what a CUDA graph records. supervised.cpp runs it.
+// A step's work on the device: what a CUDA graph records.
 
 std::int64_t samples_of(const std::vector<DrawnBatch>& batches);
 
@@ -127,10 +140,9 @@ std::vector<at::Tensor> tensors_of(const std::vector<DrawnBatch>& batches);
 std::vector<DrawnBatch> drawn_in(const std::vector<at::Tensor>& tensors, std::size_t count);
 
 /// One step with the mean loss of `batches`, from the objective's training set, in which each
-/// counts by its samples; `results`, float [2] on the device, gets that mean and a classifier's
-/// right answers. It must neither wait for the device nor depend on a changing number in the CPU's
-/// memory. `Optimizer::prepare` comes
-/// before.
+/// counts by its samples; `results`, float [2] on the device, gets that mean and the right answers.
+/// It must neither wait for the device nor depend on a changing number in the CPU's memory.
+/// `Optimizer::prepare` comes before.
 void step_on_device(const std::vector<DrawnBatch>& batches, Objective& objective,
                     DataParallel& parallel, Optimizer& optimizer, const at::Tensor& results);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // One function per part of the seam. `advance` is one step of the optimizer, or as many as the
 // stage repeats the samples.
+#include "trainer/supervised/supervised.h"
+
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
@@ -13,16 +15,12 @@
 #include <utility>
 #include <vector>
 
-#include "trainer/data/data_set.h"
 #include "trainer/data/provide_data.h"
 #include "trainer/data/sampler.h"
 #include "trainer/launch/launch.h"
 #include "trainer/settings/usage_error.h"
-#include "trainer/supervised/objective.h"
 #include "trainer/supervised/supervised_settings.h"
-#include "trainer/training/data_parallel.h"
 #include "trainer/training/graphed_step.h"
-#include "trainer/training/training.h"
 
 namespace dtool::trainer {
 namespace {
@@ -38,17 +36,8 @@ std::vector<Stage> stages_of_rank(const TrainSettings& train, const Group& group
 
 /// A thread that gathers batches is a gain where a core would be idle, and a loss where the ranks
 /// have to share theirs with it.
-std::int64_t batches_ahead(const DataSettings& data, int local_size) {
-  return data.prefetch.value_or(local_size < count_cores() ? 2 : 0);
-}
-
-/// A TorchScript module's operations may be impossible to record.
-CudaGraphSetting graph_of(const SupervisedSettings& settings) {
-  CudaGraphSetting graph = settings.train.cuda_graph;
-  if (graph.wanted == CudaGraph::automatic && settings.kind == ModelKind::torchscript) {
-    graph.wanted = CudaGraph::off;
-  }
-  return graph;
+std::int64_t batches_ahead(const SampleTraining& training, int local_size) {
+  return training.prefetch.value_or(local_size < count_cores() ? 2 : 0);
 }
 
 // A forward pass before the first step, from which training learns the shapes and parameters.
@@ -58,7 +47,7 @@ CudaGraphSetting graph_of(const SupervisedSettings& settings) {
 at::Tensor probe_loss(Objective& objective) {
   objective.model().set_mode(Mode::training);
   const DataSet& train = objective.data().train;
-  return objective.loss(gather(train, Range{0, std::min<std::int64_t>(2, train.size())}));
+  return objective.loss(gather(train, Range{0, std::min<std::int64_t>(2, train.size())}), {});
 }
 
 /// Runs `action`, then restores the model's buffers: a probe must not change a batch norm's
@@ -92,12 +81,12 @@ std::vector<at::Tensor> trained_parameters(Objective& objective, const Group& gr
 /// One run of samples that a model learns from, epoch by epoch.
 class Supervised : public Workload {
  public:
-  Supervised(const Run& run, const SupervisedSettings& settings, Objective& objective)
+  Supervised(const Run& run, const SampleTraining& training, Objective& objective)
       : run_(run),
-        settings_(settings),
+        training_(training),
         group_(run.group),
         objective_(objective),
-        plan_(stages_of_rank(settings.train, run.group),
+        plan_(stages_of_rank(training.train, run.group),
               objective.data().train.size() / run.group.size),
         parameters_(trained_parameters(objective, run.group)),
         optimizer_(parameters_, run.experiment.optimizer),
@@ -132,7 +121,7 @@ class Supervised : public Workload {
   Report report(const LossSums& sums) const;
 
   const Run& run_;
-  const SupervisedSettings& settings_;
+  const SampleTraining& training_;
   const Group& group_;
   Objective& objective_;
   StagePlan plan_;
@@ -159,7 +148,7 @@ void Supervised::begin() {
   keeping_buffers(objective_.model(),
                   [this] { parallel_->settle([this] { return probe_loss(objective_); }); });
   graphed_ = graphed_step(
-      graph_of(settings_), group_.device, optimizer_.replay(),
+      training_.train.cuda_graph, group_.device, optimizer_.replay(),
       [this](const std::vector<at::Tensor>& inputs) { compute(drawn_in(inputs, batches_.size())); },
       [this](const std::string& why) { not_recorded_ = why; });
 }
@@ -186,7 +175,7 @@ Advance Supervised::advance(const std::function<int()>& asked, ProgressLog* log)
     return ended_epoch_ && progress.samples == 0 && every > 0 && progress.epochs % every == 0;
   };
   Advance done;
-  done.evaluation_is_due = ends(settings_.train.evaluate_every);
+  done.evaluation_is_due = ends(training_.train.evaluate_every);
   done.checkpoint_is_due = ends(run_.experiment.checkpoint.every_epochs);
   done.request = asked();
   return done;
@@ -199,8 +188,7 @@ void Supervised::begin_leg(ProgressLog* log) {
   loader_.emplace(objective_.data().train,
                   training_order(progress.training_samples, group_.rank, group_.size,
                                  run_.options.seed, epoch_, progress.samples),
-                  plan_.stage(progress).batch_size,
-                  batches_ahead(settings_.data, group_.local_size));
+                  plan_.stage(progress).batch_size, batches_ahead(training_, group_.local_size));
   objective_.model().set_mode(Mode::training);
   window_.begin_again();
   batches_ = next_batches();
@@ -260,7 +248,7 @@ void Supervised::step() {
 }
 
 double Supervised::learning_rate() const {
-  const ScheduleSettings& schedule = settings_.schedule;
+  const ScheduleSettings& schedule = training_.schedule;
   const double time = schedule.unit == ScheduleUnit::steps ? static_cast<double>(progress.steps)
                                                            : plan_.epochs_done(progress);
   return scaled_learning_rate(plan_.stage(progress).learning_rate,
@@ -286,7 +274,7 @@ Report Supervised::report(const LossSums& sums) const {
           divided(sums.loss, sums.samples),
           learning_rate_,
           divided(sums.samples, sums.seconds),
-          objective_.is_classifier() ? scores : Scores{},
+          objective_.counts_right() ? scores : Scores{},
           {}};
 }
 
@@ -313,14 +301,6 @@ void Supervised::close(const Due& due, const Scores& scores, ProgressLog* log) {
   if (log != nullptr) log->epoch(done);
 }
 
-const SupervisedSettings& settings_of(const Experiment& experiment) {
-  return dynamic_cast<const SupervisedSettings&>(*experiment.own);
-}
-
-void prepare(Experiment& experiment, const Meeting& meeting) {
-  provide_data(dynamic_cast<SupervisedSettings&>(*experiment.own).data.files, meeting);
-}
-
 /// Each machine has its own files or function. Ranks with other numbers of samples would meet a
 /// different number of times. Throws UsageError.
 void refuse_unlike(const DataSets& data, const Group& group) {
@@ -338,24 +318,41 @@ void refuse_unlike(const DataSets& data, const Group& group) {
   }
 }
 
+void prepare(Experiment& experiment, const Meeting& meeting) {
+  provide_data(dynamic_cast<SupervisedSettings&>(*experiment.own).data.files, meeting);
+}
+
 void run_supervised(const Run& run) {
-  const SupervisedSettings& settings = settings_of(run.experiment);
+  const auto& settings = dynamic_cast<const SupervisedSettings&>(*run.experiment.own);
+  SampleTraining training{settings.train, settings.schedule, settings.data.prefetch};
+  CudaGraph& graph = training.train.cuda_graph.wanted;
+  // A TorchScript module's operations may be impossible to record.
+  if (graph == CudaGraph::automatic && settings.kind == ModelKind::torchscript) {
+    graph = CudaGraph::off;
+  }
   // Refuses what this device cannot do, before the data is loaded.
-  plays_back(graph_of(settings), run.group.device);
-  DataSets data = load_on_machine(settings.data, run.meeting, run.group.device);
-  refuse_unlike(data, run.group);
+  plays_back(training.train.cuda_graph, run.group.device);
+  DataSets data =
+      load_on_machine([&](const SampleMemory& memory) { return load_data(settings.data, memory); },
+                      run.meeting, run.group.device);
   auto model = make_model(settings.model, data, run.group);
-  Objective objective(std::move(model), std::move(data), settings.model, settings.train.precision);
+  SettingsObjective objective(std::move(model), std::move(data), settings.model,
+                              training.train.precision);
+  train_on_samples(run, training, objective);
+}
+
+}  // namespace
+
+void train_on_samples(const Run& run, const SampleTraining& training, Objective& objective) {
+  refuse_unlike(objective.data(), run.group);
   const auto samples = objective.data().train.size();
   if (samples < run.group.size) {
     throw UsageError(
         fmt::format("{} training samples are too few for {} ranks", samples, run.group.size));
   }
-  Supervised workload(run, settings, objective);
+  Supervised workload(run, training, objective);
   train(run, workload);
 }
-
-}  // namespace
 
 namespace supervised {
 
