@@ -254,7 +254,7 @@ TEST_F(Loop, ARequestAfterTheLastStepIsTakenIfThatStepHasACheckpoint) {
   experiment_.checkpoint.every_steps = 100;
   NotedWorkload workload;
   workload.requested_after = 5;
-  train(workload);
+  EXPECT_EQ(train(workload), "checkpoint written: step 5, since SIGUSR1 came\nscore 5.0000\n");
   EXPECT_EQ(kept(), Steps{5});
   EXPECT_EQ(take_request(), 0);
   experiment_.checkpoint.every_steps = 0;

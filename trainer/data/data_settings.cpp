@@ -30,6 +30,12 @@ bool is_sha256(const std::string& text) {
   return text.size() == 64 && std::all_of(text.begin(), text.end(), is_digit);
 }
 
+/// URLs of folders that hold MNIST's files.
+std::vector<std::string> mnist_mirrors() {
+  return {"https://ossci-datasets.s3.amazonaws.com/mnist",
+          "https://storage.googleapis.com/cvdf-datasets/mnist"};
+}
+
 std::string standard_mnist_folder() {
   const char* folder = std::getenv("DTOOL_MNIST_DIR");
   return folder != nullptr && *folder != '\0' ? folder : "~/.dtool/data/mnist";
@@ -265,11 +271,6 @@ std::vector<DataFile> mnist_files() {
                "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7", 7840016),
           file("t10k-labels-idx1-ubyte.gz",
                "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2", 10008)};
-}
-
-std::vector<std::string> mnist_mirrors() {
-  return {"https://ossci-datasets.s3.amazonaws.com/mnist",
-          "https://storage.googleapis.com/cvdf-datasets/mnist"};
 }
 
 }  // namespace dtool::trainer

@@ -35,9 +35,6 @@ struct FileSettings {
 /// labels.
 std::vector<DataFile> mnist_files();
 
-/// URLs of folders that hold them.
-std::vector<std::string> mnist_mirrors();
-
 enum class DataSource { mnist, idx, csv, npy, python, digits, random };
 
 enum class RandomTargets { noise, linear };

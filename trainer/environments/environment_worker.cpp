@@ -258,10 +258,8 @@ void EnvironmentWorker::fail(const std::string& how) {
   constexpr std::string_view kBlank = " \t\r\n";
   std::string words = output_tail_.substr(0, output_tail_.find_last_not_of(kBlank) + 1);
   words.erase(0, words.rfind('\n') + 1);  // all of a single line stay: npos + 1 is 0
-  std::ranges::replace_if(
-      words, [](unsigned char each) { return each < 0x20 || each == 0x7f; }, ' ');
   throw WorkerFailed(fmt::format("{} (process {}){}{}", how, process_,
-                                 words.empty() ? "" : "; its last words: ", words));
+                                 words.empty() ? "" : "; its last words: ", printable(words)));
 }
 
 /// The end of its words is seen a little before that of the process.

@@ -36,14 +36,10 @@ json parse(std::string_view line) {
   return value.is_object() ? value : json();
 }
 
-/// Text of others on one line, without what steers a terminal.
 std::string plain(const json& text) {
   constexpr std::size_t kLongest = 2000;
   if (!text.is_string()) return "";
-  std::string line = text.get<std::string>().substr(0, kLongest);
-  std::ranges::replace_if(
-      line, [](unsigned char each) { return each < 0x20 || each == 0x7f; }, ' ');
-  return line;
+  return printable(text.get<std::string>().substr(0, kLongest));
 }
 
 std::int64_t whole_number(const json& value, std::int64_t most, const std::string& what) {

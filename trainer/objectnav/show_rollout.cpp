@@ -25,116 +25,7 @@ namespace dtool::trainer {
 
 namespace {
 
-constexpr std::chrono::milliseconds kStepShown{150};
-
-/// In a terminal each step replaces the last one; elsewhere the steps follow each other without
-/// pauses.
-void show_step_by_step(const Trace& trace) {
-  const bool is_terminal = isatty(STDOUT_FILENO) == 1;
-  for (std::size_t step = 0; step < trace.moves.size(); ++step) {
-    fmt::print("{}{}\n", is_terminal ? "\x1b[H\x1b[J" : "", text_picture(trace, step));
-    std::fflush(stdout);
-    if (is_terminal) std::this_thread::sleep_for(kStepShown);
-  }
-  fmt::print("{}{}", is_terminal ? "\x1b[H\x1b[J" : "", text_picture(trace, trace.moves.size()));
-}
-
-/// Plays the episodes of the samplers from `options.episode` on, without keeping what they did.
-void count_successes(const RolloutOptions& options, const EnvironmentSettings& settings,
-                     Scene& scene, const MovePolicy& policy, const std::string& who) {
-  std::int64_t successes = 0;
-  std::int64_t steps = 0;
-  double spl = 0;
-  for (std::int64_t i = 0; i < *options.episodes; ++i) {
-    scene.sampler = options.episode + i;
-    scene.number = -1;
-    begin_episode(settings, scene, 0);
-    StepOutcome end;
-    while (!end.has_ended) {
-      end = take_step(settings, policy(scene), scene);
-    }
-    successes += end.is_success ? 1 : 0;
-    steps += scene.episode.steps;
-    spl += success_by_path_length(scene.episode, end);
-  }
-  const auto mean = [&](auto sum) {
-    return static_cast<double>(sum) / static_cast<double>(*options.episodes);
-  };
-  fmt::print("{} episodes in {} houses, seed {}; actions by {}\n", *options.episodes,
-             options.set == EpisodeSet::training ? "training" : "validation", scene.seed, who);
-  fmt::print("success {:.3f}, SPL {:.3f}, {:.1f} steps an episode\n", mean(successes), mean(spl),
-             mean(steps));
-}
-
-}  // namespace
-
-void show_rollout(const RolloutOptions& options, const EnvironmentSettings& settings,
-                  std::uint64_t seed, const MovePolicy& policy, const std::string& who) {
-  const auto scene = std::make_unique<Scene>();
-  scene->set = options.set;
-  scene->seed = seed;
-  scene->sampler = options.episode;
-  if (options.episodes) return count_successes(options, settings, *scene, policy, who);
-  begin_episode(settings, *scene, 0);
-  Trace trace = play_episode(settings, *scene, policy);
-  trace.name =
-      fmt::format("Episode {} in {} houses, seed {}; actions by {}", options.episode,
-                  options.set == EpisodeSet::training ? "training" : "validation", seed, who);
-  if (options.shown == RolloutOptions::Shown::step_by_step) return show_step_by_step(trace);
-  const std::string picture = options.format == PictureFormat::svg ? svg_picture(trace)
-                              : options.format == PictureFormat::html
-                                  ? html_picture(trace)
-                                  : text_picture(trace, trace.moves.size());
-  if (!options.output) {
-    fmt::print("{}", picture);
-    return;
-  }
-  try {
-    write_whole(*options.output, picture);
-  } catch (const std::system_error& problem) {
-    throw UsageError(fmt::format("--output: cannot write {}: {}", options.output->string(),
-                                 problem.code().message()));
-  }
-  fmt::print("{}: {}\n", options.output->string(), describe_end(trace));
-}
-
-MovePolicy policy_without_network(PolicyKind kind, const EnvironmentSettings& settings,
-                                  std::uint64_t seed) {
-  if (kind == PolicyKind::shortest) {
-    return [](const Scene& scene) {
-      return shortest_path_move(scene.house, scene.field, scene.episode);
-    };
-  }
-  if (kind == PolicyKind::random) {
-    return [random = Random(seed)](const Scene&) mutable {
-      return static_cast<Move>(random.below(kActions));
-    };
-  }
-  assert(kind == PolicyKind::wander || kind == PolicyKind::doors);
-  const auto walks_to = kind == PolicyKind::doors ? ScriptGoals::goal_and_doors : ScriptGoals::goal;
-  return [settings, walks_to, random = Random(seed)](const Scene& scene) mutable {
-    std::array<std::uint8_t, kObservationBytes> observation;
-    observe(scene.house, scene.episode, observation.data());
-    return scripted_move(settings, walks_to, observation.data(), random);
-  };
-}
-
-std::string name_without_network(PolicyKind kind) {
-  switch (kind) {
-    case PolicyKind::wander:
-      return "the script wander";
-    case PolicyKind::doors:
-      return "the script doors";
-    case PolicyKind::random:
-      return "chance";
-    default:
-      return "the shortest path";
-  }
-}
-
 // A cell is two characters wide, which makes it about square.
-
-namespace {
 
 constexpr std::array<std::string_view, 4> kArrows = {"^ ", "> ", "v ", "< "};
 
@@ -205,8 +96,7 @@ std::string legend(const Trace& trace) {
   return text + ", S start, ',' path\n";
 }
 
-}  // namespace
-
+/// The state before move `step`; if `step` is the number of moves, the last state.
 std::string text_picture(const Trace& trace, std::size_t step) {
   const auto map = map_rows(trace, step);
   const auto view = view_rows(trace, step);
@@ -227,6 +117,114 @@ std::string text_picture(const Trace& trace, std::size_t step) {
     text += describe_end(trace) + "\n";
   }
   return text;
+}
+
+constexpr std::chrono::milliseconds kStepShown{150};
+
+/// In a terminal each step replaces the last one; elsewhere the steps follow each other without
+/// pauses.
+void show_step_by_step(const Trace& trace) {
+  const bool is_terminal = isatty(STDOUT_FILENO) == 1;
+  for (std::size_t step = 0; step < trace.moves.size(); ++step) {
+    fmt::print("{}{}\n", is_terminal ? "\x1b[H\x1b[J" : "", text_picture(trace, step));
+    std::fflush(stdout);
+    if (is_terminal) std::this_thread::sleep_for(kStepShown);
+  }
+  fmt::print("{}{}", is_terminal ? "\x1b[H\x1b[J" : "", text_picture(trace, trace.moves.size()));
+}
+
+/// Plays the episodes of the samplers from `options.episode` on, without keeping what they did.
+void count_successes(const RolloutOptions& options, const EnvironmentSettings& settings,
+                     Scene& scene, const MovePolicy& policy, const std::string& who) {
+  std::int64_t successes = 0;
+  std::int64_t steps = 0;
+  double spl = 0;
+  for (std::int64_t i = 0; i < *options.episodes; ++i) {
+    scene.sampler = options.episode + i;
+    scene.number = -1;
+    begin_episode(settings, scene, 0);
+    StepOutcome end;
+    while (!end.has_ended) {
+      end = take_step(settings, policy(scene), scene);
+    }
+    successes += end.is_success ? 1 : 0;
+    steps += scene.episode.steps;
+    spl += success_by_path_length(scene.episode, end);
+  }
+  const auto mean = [&](auto sum) {
+    return static_cast<double>(sum) / static_cast<double>(*options.episodes);
+  };
+  fmt::print("{} episode{} in {} houses, seed {}; actions by {}\n", *options.episodes,
+             *options.episodes == 1 ? "" : "s",
+             options.set == EpisodeSet::training ? "training" : "validation", scene.seed, who);
+  fmt::print("success {:.3f}, SPL {:.3f}, {:.1f} steps an episode\n", mean(successes), mean(spl),
+             mean(steps));
+}
+
+}  // namespace
+
+void show_rollout(const RolloutOptions& options, const EnvironmentSettings& settings,
+                  std::uint64_t seed, const MovePolicy& policy, const std::string& who) {
+  const auto scene = std::make_unique<Scene>();
+  scene->set = options.set;
+  scene->seed = seed;
+  scene->sampler = options.episode;
+  if (options.episodes) return count_successes(options, settings, *scene, policy, who);
+  begin_episode(settings, *scene, 0);
+  Trace trace = play_episode(settings, *scene, policy);
+  trace.name =
+      fmt::format("Episode {} in {} houses, seed {}; actions by {}", options.episode,
+                  options.set == EpisodeSet::training ? "training" : "validation", seed, who);
+  if (options.shown == RolloutOptions::Shown::step_by_step) return show_step_by_step(trace);
+  const std::string picture = options.format == PictureFormat::svg ? svg_picture(trace)
+                              : options.format == PictureFormat::html
+                                  ? html_picture(trace)
+                                  : text_picture(trace, trace.moves.size());
+  if (!options.output) {
+    fmt::print("{}", picture);
+    return;
+  }
+  try {
+    write_whole(*options.output, picture);
+  } catch (const std::system_error& problem) {
+    throw UsageError(fmt::format("--output: cannot write {}: {}", options.output->string(),
+                                 problem.code().message()));
+  }
+  fmt::print("{}: {}\n", options.output->string(), describe_end(trace));
+}
+
+MovePolicy policy_without_network(PolicyKind kind, const EnvironmentSettings& settings,
+                                  std::uint64_t seed) {
+  if (kind == PolicyKind::shortest) {
+    return [](const Scene& scene) {
+      return shortest_path_move(scene.house, scene.field, scene.episode);
+    };
+  }
+  if (kind == PolicyKind::random) {
+    return [random = Random(seed)](const Scene&) mutable {
+      return static_cast<Move>(random.below(kActions));
+    };
+  }
+  assert(kind == PolicyKind::wander || kind == PolicyKind::doors);
+  const auto walks_to = kind == PolicyKind::doors ? ScriptGoals::goal_and_doors : ScriptGoals::goal;
+  return [settings, walks_to, random = Random(seed)](const Scene& scene) mutable {
+    std::array<std::uint8_t, kObservationBytes> observation;
+    observe(scene.house, scene.episode, observation.data());
+    return scripted_move(settings, walks_to, observation.data(), random);
+  };
+}
+
+std::string name_without_network(PolicyKind kind) {
+  switch (kind) {
+    case PolicyKind::wander:
+      return "the script wander";
+    case PolicyKind::doors:
+      return "the script doors";
+    case PolicyKind::random:
+      return "chance";
+    default:
+      return "the shortest path";
+  }
 }
 
 }  // namespace dtool::trainer

@@ -26,9 +26,4 @@ MovePolicy policy_without_network(PolicyKind kind, const EnvironmentSettings& se
 /// The name of such a policy, for pictures.
 std::string name_without_network(PolicyKind kind);
 
-// An episode as text: the map with the agent's path, and the agent's view beside it.
-
-/// The state before move `step`; if `step` is the number of moves, the last state.
-std::string text_picture(const Trace& trace, std::size_t step);
-
 }  // namespace dtool::trainer

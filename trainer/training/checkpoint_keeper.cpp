@@ -126,13 +126,18 @@ void CheckpointKeeper::tell(ProgressLog& log) {
         "note: the checkpoint of step {} is left out: the disk is slower than checkpoints come",
         step));
   }
-  for (const auto step : news.written) {
+  const auto end_answered = [&] {
     std::erase_if(requests_, [&](const Request& each) {
-      if (each.step > step) return false;
-      end_request(each.signal, step, "checkpoint written", log);
+      if (each.step > written_step_) return false;
+      end_request(each.signal, written_step_, "checkpoint written", log);
       return true;
     });
+  };
+  for (const auto step : news.written) {
+    written_step_ = step;
+    end_answered();
   }
+  end_answered();  // one that came after its step was written
 }
 
 void CheckpointKeeper::finish(ProgressLog& log) {

@@ -73,6 +73,7 @@ class CheckpointKeeper {
   Optimizer& optimizer_;
   Progress& progress_;
   std::int64_t kept_step_ = -1;
+  std::int64_t written_step_ = -1;
 
   struct Request {
     int signal;

@@ -127,7 +127,8 @@ Number find_number(const Metadata& metadata, const std::string& key) {
   Number number{};
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || stop != text.data() + text.size()) {
-    throw UsageError(fmt::format("its metadata has no number for {}, but '{}'", key, text));
+    throw UsageError(
+        fmt::format("its metadata has no number for {}, but '{}'", key, printable(text)));
   }
   return number;
 }
@@ -393,7 +394,7 @@ Resumed resume_from(const CommandLine& options, const Group& group, Weights& mod
     const auto before = saved.environment.find(name);
     if (group.rank != 0 || before == saved.environment.end() || before->second == now) continue;
     fmt::print("note: the environments' {} is '{}', in the checkpoint '{}'\n", name, now,
-               before->second);
+               printable(before->second));
   }
   saved.seed = fresh.seed;
   saved.world_size = fresh.world_size;
