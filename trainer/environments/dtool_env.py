@@ -178,7 +178,7 @@ class Served:
             write(i, observation)
 
     def step(self, begin, end):
-        busy_with, rewards, show = self.busy_with, [], self.show
+        busy_with, rewards, show = self.busy_with, [], self.writers[0] if len(self.writers) == 1 else self.show
         self.endings[begin:end] = 0
         for i, (step, action) in enumerate(zip(self.steps[begin:end], self.decode(self.actions[begin:end])), begin):
             busy_with[0] = i

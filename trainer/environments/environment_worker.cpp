@@ -30,6 +30,7 @@ namespace dtool::trainer {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using host::Descriptor;
 
 constexpr std::size_t kKeptOutput = 2048;
 constexpr auto kGrace = std::chrono::seconds(2);
@@ -38,17 +39,23 @@ constexpr auto kGrace = std::chrono::seconds(2);
   throw std::system_error(errno, std::generic_category(), what);
 }
 
-int new_memory(const char* name) {
-  const int memory = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (memory < 0) fail_here("cannot make memory for environments");
+/// The two ends of what a system call has made.
+std::pair<Descriptor, Descriptor> both_ends(int failed, const int (&ends)[2]) {
+  if (failed != 0) fail_here("cannot make a socket and a pipe for environments");
+  return {Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
+Descriptor new_memory(const char* name) {
+  Descriptor memory(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!memory) fail_here("cannot make memory for environments");
   return memory;
 }
 
 /// dtool_env.py as a file without a name, so that it is wherever the trainer is.
-int memory_with_program() {
-  const int memory = new_memory("dtool_env.py");
+Descriptor memory_with_program() {
+  Descriptor memory = new_memory("dtool_env.py");
   const std::string_view text = environments::kDtool_env;
-  if (write(memory, text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+  if (write(memory.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
     fail_here("cannot write dtool_env.py into memory");
   }
   return memory;
@@ -109,33 +116,30 @@ void await_end(pid_t process) {
 }  // namespace
 
 EnvironmentWorker::EnvironmentWorker(const WorkerSettings& settings) {
-  std::array<int, 2> bell{};
-  std::array<int, 2> output{};
-  std::array<int, 2> life{};
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, bell.data()) != 0 ||
-      pipe2(output.data(), O_CLOEXEC) != 0 || pipe2(life.data(), O_CLOEXEC) != 0) {
-    fail_here("cannot make a socket and a pipe for environments");
-  }
-  fcntl(output[0], F_SETFL, O_NONBLOCK);
+  int ends[2];
+  auto [ours, bell] = both_ends(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), ends);
+  auto [heard, output] = both_ends(pipe2(ends, O_CLOEXEC), ends);
+  auto [end, life] = both_ends(pipe2(ends, O_CLOEXEC), ends);
+  fcntl(heard.get(), F_SETFL, O_NONBLOCK);
   shared_ = new_memory("dtool environments");
-  const int program = settings.command.empty() ? memory_with_program() : -1;
-  std::vector<std::string> words = command_line(settings, bell[1], shared_, program);
+  const Descriptor program = settings.command.empty() ? memory_with_program() : Descriptor();
+  std::vector<std::string> words = command_line(settings, bell.get(), shared_.get(), program.get());
   std::vector<char*> arguments;
   for (std::string& each : words) arguments.push_back(each.data());
   arguments.push_back(nullptr);
   const pid_t parent = getpid();
   process_ = fork();
   if (process_ == 0)
-    become_worker(arguments.data(), parent, {bell[1], shared_, program}, output[1]);
+    become_worker(arguments.data(), parent, {bell.get(), shared_.get(), program.get()},
+                  output.get());
   if (process_ < 0) fail_here("cannot start a process for environments");
   setpgid(process_, process_);
   keeper_ = fork();
-  if (keeper_ == 0) become_keeper(process_, life[0]);
-  ended_ = static_cast<int>(syscall(SYS_pidfd_open, process_, 0));  // from Linux 5.3 on
-  for (const int each : {bell[1], output[1], life[0], program}) close(each);
-  life_ = life[1];
-  doorbell_ = bell[0];
-  output_ = output[0];
+  if (keeper_ == 0) become_keeper(process_, end.get());
+  ended_ = Descriptor(static_cast<int>(syscall(SYS_pidfd_open, process_, 0)));  // from Linux 5.3 on
+  life_ = std::move(life);
+  doorbell_ = std::move(ours);
+  output_ = std::move(heard);
 }
 
 EnvironmentWorker::~EnvironmentWorker() {
@@ -147,7 +151,7 @@ EnvironmentWorker::~EnvironmentWorker() {
            ended.si_pid != 0;
   };
   while (!has_ended() && Clock::now() < killed_at_) {
-    pollfd waited{output_, POLLIN, 0};
+    pollfd waited{output_.get(), POLLIN, 0};
     poll(&waited, 1, 5);
     forward_output();
   }
@@ -160,29 +164,29 @@ EnvironmentWorker::~EnvironmentWorker() {
     await_end(keeper_);
   }
   if (memory_ != nullptr) munmap(memory_, size_);
-  for (const int each : {output_, shared_, ended_, life_}) close(each);
 }
 
 bool EnvironmentWorker::has_spoken() const {
   char byte = 0;
-  return !heard_.empty() || recv(doorbell_, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+  return !heard_.empty() || recv(doorbell_.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
 void EnvironmentWorker::hang_up() {
-  if (doorbell_ < 0) return;
-  close(std::exchange(doorbell_, -1));
+  if (!doorbell_) return;
+  doorbell_.reset();
   killed_at_ = Clock::now() + kGrace;
 }
 
 std::byte* EnvironmentWorker::share(std::size_t size) {
   // Takes the pages now: without them, a write to this memory would end the process.
   do {
-    errno = posix_fallocate(shared_, 0, static_cast<off_t>(size));
+    errno = posix_fallocate(shared_.get(), 0, static_cast<off_t>(size));
   } while (errno == EINTR);
-  void* mapped =
-      errno != 0 ? MAP_FAILED : mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, shared_, 0);
+  void* mapped = errno != 0
+                     ? MAP_FAILED
+                     : mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, shared_.get(), 0);
   if (mapped == MAP_FAILED ||
-      fcntl(shared_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+      fcntl(shared_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
     fail_here("cannot share memory with environments");
   }
   size_ = size;
@@ -190,8 +194,8 @@ std::byte* EnvironmentWorker::share(std::size_t size) {
 }
 
 void EnvironmentWorker::say(std::string_view bytes) {
-  while (!bytes.empty() && doorbell_ >= 0) {
-    const ssize_t sent = send(doorbell_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  while (!bytes.empty() && doorbell_) {
+    const ssize_t sent = send(doorbell_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0) return;  // it is gone, and the next `hear` says why
     bytes.remove_prefix(static_cast<std::size_t>(sent));
@@ -213,7 +217,7 @@ std::string EnvironmentWorker::hear(Deadline deadline) {
 
 std::size_t EnvironmentWorker::hear(char* into, std::size_t size, Deadline deadline) {
   for (bool has_ended = false;; has_ended = wait_for_something(deadline)) {
-    const ssize_t heard = recv(doorbell_, into, size, MSG_DONTWAIT);
+    const ssize_t heard = recv(doorbell_.get(), into, size, MSG_DONTWAIT);
     if (heard > 0) return static_cast<std::size_t>(heard);
     if (heard == 0 || (errno != EAGAIN && errno != EINTR) || has_ended) tell_death();
   }
@@ -223,26 +227,23 @@ std::size_t EnvironmentWorker::hear(char* into, std::size_t size, Deadline deadl
 bool EnvironmentWorker::wait_for_something(Deadline deadline) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
   if (left <= 0) fail("has not answered in time");
-  std::array<pollfd, 3> waited = {pollfd{doorbell_, POLLIN, 0}, pollfd{output_, POLLIN, 0},
-                                  pollfd{ended_, POLLIN, 0}};
+  std::array<pollfd, 3> waited = {pollfd{doorbell_.get(), POLLIN, 0},
+                                  pollfd{output_.get(), POLLIN, 0},
+                                  pollfd{ended_.get(), POLLIN, 0}};
   // A signal interrupts it, and is for others to answer.
   poll(waited.data(), waited.size(), static_cast<int>(std::min<std::int64_t>(left, 1'000'000)));
   if (waited[1].revents != 0) forward_output();
   return waited[2].revents != 0;
 }
 
-void EnvironmentWorker::close_output() {
-  if (output_ >= 0) close(std::exchange(output_, -1));
-}
-
 void EnvironmentWorker::forward_output() {
   std::array<char, 4096> piece;
   // Not for ever: a worker may write faster than it can be read.
-  for (int pieces = 0; pieces < 64 && output_ >= 0; ++pieces) {
-    const ssize_t size = ::read(output_, piece.data(), piece.size());
+  for (int pieces = 0; pieces < 64 && output_; ++pieces) {
+    const ssize_t size = ::read(output_.get(), piece.data(), piece.size());
     if (size < 0 && errno == EINTR) continue;
     if (size < 0) return;
-    if (size == 0) return close_output();
+    if (size == 0) return output_.reset();
     const std::string_view text(piece.data(), static_cast<std::size_t>(size));
     std::fwrite(text.data(), 1, text.size(), stderr);
     output_tail_ += text;

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "killfiles/channel/wire.h"
 #include "trainer/environments/protocol.h"
 
 namespace dtool::trainer {
@@ -43,7 +44,7 @@ class EnvironmentWorker {
   /// The end of its input, which makes a worker end.
   void hang_up();
   /// What it prints from now on is not shown.
-  void mute() { close_output(); }
+  void mute() { output_.reset(); }
 
   /// Gives the shared memory its size, once, and maps it: zeros. It can change its size no more.
   /// Throws std::system_error.
@@ -52,18 +53,17 @@ class EnvironmentWorker {
 
  private:
   void forward_output();
-  void close_output();
   bool wait_for_something(Deadline deadline);
   [[noreturn]] void fail(const std::string& how);
   [[noreturn]] void tell_death();
 
   pid_t process_ = -1;
-  pid_t keeper_ = -1;  ///< a process that ends the worker's group once this one is gone
-  int life_ = -1;      ///< its keeper waits for the end of this
-  int doorbell_ = -1;
-  int output_ = -1;
-  int shared_ = -1;
-  int ended_ = -1;  ///< readable once the process has ended
+  pid_t keeper_ = -1;      ///< a process that ends the worker's group once this one is gone
+  host::Descriptor life_;  ///< its keeper waits for the end of this
+  host::Descriptor doorbell_;
+  host::Descriptor output_;
+  host::Descriptor shared_;
+  host::Descriptor ended_;  ///< readable once the process has ended
   std::byte* memory_ = nullptr;
   std::size_t size_ = 0;
   Deadline killed_at_{};  ///< if it has not ended by itself

@@ -11,7 +11,6 @@
 #include "trainer/objectnav/view.h"
 
 namespace dtool::trainer {
-
 namespace {
 
 /// The colours of the map and of its legend; rooms are coloured by kind.
