@@ -10,13 +10,11 @@
 namespace dtool::trainer {
 
 /// A picture is `uint8[kPicturePlanes][kPictureSide][kPictureSide]`: the planes are red, green,
-/// blue and depth, then come rows from the top, then columns from the left.
+/// blue and depth, then come rows from the top, then columns from the left. Depths are sixteenths
+/// of a cell along the direction of the look, 255 at most: 8 m.
 inline constexpr int kPictureSide = 64;
 inline constexpr int kPicturePlanes = 4;
 inline constexpr int kPictureBytes = kPicturePlanes * kPictureSide * kPictureSide;
-
-/// The depth plane counts in these steps along the direction of the look, up to 255 of them: 8 m.
-inline constexpr double kDepthMetres = kCellMetres / 16;
 
 /// No class, for `marked`.
 inline constexpr int kNoClass = -1;

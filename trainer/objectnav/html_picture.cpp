@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The page: the pictures as PNGs, the map, and the script that plays them.
 #include "trainer/objectnav/episode_picture.h"
 
 #include <fmt/format.h>

@@ -22,7 +22,6 @@
 #include "trainer/settings/usage_error.h"
 
 namespace dtool::trainer {
-
 namespace {
 
 // A cell is two characters wide, which makes it about square.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The map, its legend and the title, element by element.
 #include "trainer/objectnav/episode_picture.h"
 
 #include <fmt/format.h>
