@@ -28,10 +28,11 @@ bool is_awaited(const Descriptor& listener) {
 }  // namespace
 
 int choose_to_go(const std::vector<GuestInLine>& guests) {
-  std::map<std::string, int> counts;
+  std::map<std::string, std::ptrdiff_t> counts;
   for (const GuestInLine& each : guests) ++counts[each.address];
-  const auto order = [&counts](const GuestInLine& each) {
-    return std::tuple(-counts[each.address], each.has_greeted, each.number);
+  const auto few = std::ssize(guests) / 4;
+  const auto order = [&](const GuestInLine& each) {
+    return std::tuple(-std::max(counts[each.address], few), each.has_greeted, each.number);
   };
   return std::ranges::min_element(guests, {}, order)->descriptor;
 }

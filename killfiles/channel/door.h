@@ -28,7 +28,8 @@ struct GuestInLine {
 };
 
 /// The guest of these that goes: the oldest of the address that has the most, and one that has sent
-/// a hello last. So one machine that floods this host does not keep others away. Pure.
+/// a hello last. So one machine that floods this host does not keep others away. Up to a fourth of
+/// all counts as few: a flood from many addresses pushes out no machine with several ranks. Pure.
 int choose_to_go(const std::vector<GuestInLine>& guests);
 
 /// The text that identifies a peer. All loopback addresses of this machine give the same one.

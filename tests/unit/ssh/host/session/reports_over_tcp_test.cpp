@@ -668,6 +668,18 @@ TEST(GuestThatGoes, IsTheOldestOfTheAddressThatHasTheMostAndHasNotGreeted) {
   EXPECT_EQ(choose_to_go({greeted}), 4);
 }
 
+TEST(GuestThatGoes, IsNoneOfAMachinesRanksInAFloodFromManyAddresses) {
+  std::vector<GuestInLine> guests;
+  for (int i = 0; i < 60; ++i)
+    guests.push_back({i, std::to_string(i), false, static_cast<std::uint64_t>(i) + 10});
+  for (int i = 60; i < 68; ++i) guests.push_back({i, "machine", false, 1'000});
+  EXPECT_EQ(choose_to_go(guests), 0);
+  guests[0].has_greeted = true;
+  EXPECT_EQ(choose_to_go(guests), 1);
+  for (int i = 68; i < 100; ++i) guests.push_back({i, "one", true, 2'000});
+  EXPECT_EQ(choose_to_go(guests), 68) << "which has more than a fourth";
+}
+
 TEST_F(ReportsOverTcp, GuestsHaveFiveSeconds) {
   listen();
   const Descriptor peer = connect_to(port_->port());
