@@ -26,6 +26,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kForAnswer{3};
 constexpr std::chrono::seconds kForFirst{10};  // bytes: the other host may have none yet
 constexpr std::chrono::seconds kForMore{30};
+constexpr std::uint64_t kPassedStep = 262'144;  // so many bytes have to come in that time
 
 /// Throws NotGiven if nothing comes; `on_second` is called while it waits.
 void await(const Descriptor& socket, short event, std::chrono::seconds patience,
@@ -89,14 +90,19 @@ void PassedOn::take_from_launcher(FrameInput& input, std::chrono::milliseconds p
   }
 }
 
-/// Tells how many bytes have come, once a second.
-void PassedOn::take_from(const RelayPart::Parent& parent) {
+/// Tells how many bytes have come, once a second. A host that sends a byte now and then would hold
+/// this one for days.
+void PassedOn::take_from(const RelayPart::Parent& parent, std::chrono::milliseconds patience) {
+  const auto for_step = std::min<std::chrono::milliseconds>(kForMore, patience);
   const std::string from = parent.address + ":" + std::to_string(parent.port);
   const Descriptor socket = connect_to(parent, static_cast<int>(part_.number), from);
   Sha256 sha;
   std::uint64_t came = 0;
+  std::uint64_t next_step = kPassedStep;
   auto told = Clock::now();
+  auto stepped = told;
   while (came < parent.size) {
+    if (Clock::now() - stepped > for_step) throw NotGiven(from + " sends too little");
     await(socket, POLLIN, came == 0 ? kForFirst : kForMore, from, [&] {
       tell_({false, "", 0, came});
     });
@@ -109,6 +115,10 @@ void PassedOn::take_from(const RelayPart::Parent& parent) {
     sha.add(bytes);
     write_all(file_.get(), bytes);
     came += bytes.size();
+    if (came >= next_step) {
+      next_step = came + kPassedStep;
+      stepped = Clock::now();
+    }
     const bool is_first = came == bytes.size();
     if (!is_first && Clock::now() - told < 1s && came < parent.size) continue;
     told = Clock::now();
@@ -120,7 +130,7 @@ void PassedOn::take_from(const RelayPart::Parent& parent) {
 
 void PassedOn::get(FrameInput& input, std::chrono::milliseconds patience) {
   if (part_.parent) {
-    take_from(*part_.parent);
+    take_from(*part_.parent, patience);
   } else {
     take_from_launcher(input, patience);
   }

@@ -39,7 +39,7 @@ class PassedOn {
 
  private:
   void take_from_launcher(FrameInput& input, std::chrono::milliseconds patience);
-  void take_from(const RelayPart::Parent& parent);
+  void take_from(const RelayPart::Parent& parent, std::chrono::milliseconds patience);
 
   RelayPart part_;
   PackageServer& server_;

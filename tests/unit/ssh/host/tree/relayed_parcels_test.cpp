@@ -3,15 +3,22 @@
 // and told of with a later reply.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
+#include <future>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "killfiles/channel/channel.h"
 #include "killfiles/channel/sha256.h"
 #include "ssh/host/frame_input.h"
+#include "ssh/host/network.h"
 #include "ssh/host/tree/take_parcel.h"
 #include "ssh/host/tree/tree_folder.h"
 #include "ssh/wire/copy.h"
@@ -106,6 +113,33 @@ TEST_F(RelayedParcelsTest, OfOtherBytesNothingIsUnpackedAndTheSenderIsToldOf) {
   EXPECT_NE(reply.missed, "");
   end(taker, below_);
   EXPECT_FALSE(fs::exists(scratch_.path() / "below/file"));
+}
+
+/// It proves itself, and then sends one byte after the other.
+void drip(const Descriptor& listener, const std::string& secret) {
+  pollfd polled{listener.get(), POLLIN, 0};
+  ::poll(&polled, 1, 10'000);
+  const Descriptor peer(::accept(listener.get(), nullptr, nullptr));
+  std::string hello(kHelloSize, '\0');
+  ::recv(peer.get(), hello.data(), hello.size(), MSG_WAITALL);
+  const std::string welcome = make_welcome(secret, hello);
+  ::send(peer.get(), welcome.data(), welcome.size(), MSG_NOSIGNAL);
+  ::usleep(100'000);
+  for (int i = 0; i < 200 && ::send(peer.get(), "x", 1, MSG_NOSIGNAL) == 1; ++i) ::usleep(50'000);
+}
+
+TEST_F(RelayedParcelsTest, AHostThatSendsAByteNowAndThenIsLeft) {
+  const Descriptor listener = listen_on(0);
+  head_port_ = port_of(listener);
+  auto served = std::async(std::launch::async, [&] { drip(listener, secret_); });
+  ParcelTaker taker;
+  ParcelRequest asked = request(below_, 0);
+  asked.patience_ms = 1500;
+  asked.relay->parent =
+      RelayPart::Parent{"127.0.0.1", head_port_, {secret_}, 1'000'000, to_hex(sha256(""))};
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_NE(answer(taker, asked, "").missed.find("sends too little"), std::string::npos);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5));
 }
 
 TEST_F(RelayedParcelsTest, AHostThatIsNotThereIsToldOfAndTheParcelCanComeAgain) {
