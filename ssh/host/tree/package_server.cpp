@@ -89,9 +89,10 @@ class OrderMessage {
 class Server {
  public:
   Server(std::vector<Descriptor> listeners, Descriptor control, const std::string& secret,
-         std::chrono::seconds longest)
+         std::chrono::seconds longest, std::chrono::milliseconds untold)
       : control_(std::move(control)),
         longest_(longest),
+        untold_(untold),
         // Only those who know the secret can read a package.
         door_(std::move(listeners),
               {.token = secret,
@@ -120,6 +121,8 @@ class Server {
 
   Descriptor control_;
   std::chrono::seconds longest_;  ///< once no further peer is to be expected
+  std::chrono::milliseconds untold_;
+  Clock::time_point told_ = Clock::now();  ///< the time of the last order
   std::optional<Clock::time_point> ends_at_;
   Clock::time_point came_ = Clock::now();
   /// The packages' files by number of the package.
@@ -144,7 +147,7 @@ bool Server::is_over(Clock::time_point now) {
     return now - each.second.since > kPatience || (ends_at_ && each.second.has_all());
   });
   door_.turn(Door::now());
-  if (!ends_at_) return false;
+  if (!ends_at_) return peers_.empty() && now - told_ > untold_;
   return (peers_.empty() && now - came_ > kLinger) || now > *ends_at_;
 }
 
@@ -153,6 +156,7 @@ bool Server::obey(Clock::time_point now) {
   auto received = OrderMessage().receive(control_.get());
   if (!received) return false;
   auto& [order, file] = *received;
+  told_ = now;
   if (order.word == kAdd) files_[order.number] = std::make_shared<Descriptor>(std::move(file));
   if (order.word == kDrop || order.word == kCut) files_.erase(order.number);
   if (order.word == kCut)
@@ -217,7 +221,8 @@ void close_others(const std::vector<int>& kept) {
 
 }  // namespace
 
-PackageServer::PackageServer(const std::string& secret, std::chrono::seconds longest)
+PackageServer::PackageServer(const std::string& secret, std::chrono::seconds longest,
+                             std::chrono::milliseconds untold)
     : secret_(secret) {
   if (secret.empty() || own_address().empty()) return;
   Descriptor listener = listen_on_free_port();
@@ -234,16 +239,22 @@ PackageServer::PackageServer(const std::string& secret, std::chrono::seconds lon
   try {
     std::vector<Descriptor> listeners;
     listeners.push_back(std::move(listener));
-    Server(std::move(listeners), std::move(control), secret, longest).run();
+    Server(std::move(listeners), std::move(control), secret, longest, untold).run();
   } catch (const std::exception&) {  // no caller can be told
   }
   ::_exit(0);
 }
 
 PackageServer& PackageServer::of(const RelayPart& part, std::optional<PackageServer>& server) {
-  if (!server || server->secret_ != part.secret.text)
+  if (!server || server->secret_ != part.secret.text || server->has_ended())
     server.emplace(part.secret.text, std::chrono::seconds(part.serves_s));
   return *server;
+}
+
+bool PackageServer::has_ended() {
+  if (pid_ > 0 && ::waitpid(pid_, nullptr, WNOHANG) == 0) return false;
+  pid_ = -1;
+  return port_ != 0;
 }
 
 PackageServer::~PackageServer() {

@@ -19,8 +19,11 @@ class PackageServer {
  public:
   /// Serves peers that prove by a hello (channel.h) that they know the secret, and name a package
   /// in it. They are welcomed at once; a package that is named before add() is waited for.
-  PackageServer(const std::string& secret, std::chrono::seconds longest);
-  /// The one that is there if its secret is the part's, else a new one.
+  /// After `untold` without an order and a peer it ends: a host takes hours to notice that the
+  /// launcher has lost its power.
+  PackageServer(const std::string& secret, std::chrono::seconds longest,
+                std::chrono::milliseconds untold = std::chrono::minutes(30));
+  /// The one that is there if its secret is the part's and its process lives, else a new one.
   static PackageServer& of(const RelayPart& part, std::optional<PackageServer>& server);
   /// Ends it at once.
   ~PackageServer();
@@ -40,6 +43,7 @@ class PackageServer {
   void finish();
 
  private:
+  bool has_ended();
   void tell(std::int64_t number, char word, int file);
 
   std::string secret_;

@@ -9,8 +9,10 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include "killfiles/channel/channel.h"
+#include "ssh/wire/tree.h"
 #include "tests/fuzz/stranger.h"
 #include "tests/unit/temporary_folder.h"
 
@@ -103,6 +105,33 @@ TEST_F(PackageServerTest, IsHeldByASlowHostForItsTimeAndNoLonger) {
   const auto began = Clock::now();
   server_->finish();
   EXPECT_LT(Clock::now() - began, 7s);  // a host that takes nothing counts as gone after ten
+}
+
+TEST_F(PackageServerTest, WhatNobodyTellsAnythingEndsAndTheNextParcelHasAnother) {
+  RelayPart part;
+  part.secret.text = secret_;
+  std::optional<PackageServer> server(std::in_place, secret_, 2s, 1s);
+  const std::uint16_t port = server->port();
+  EXPECT_EQ(PackageServer::of(part, server).port(), port) << "it is there";
+  folder_.write("file", "half");
+  const Descriptor file = open("file");
+  server->add(0, file);
+  const fuzz::Stranger host(port);
+  greet(host, 0);
+  EXPECT_EQ(host.hear_all(4), "half");
+  std::this_thread::sleep_for(2s);
+  write_all(file.get(), "more");
+  EXPECT_EQ(host.hear_all(4), "more") << "it is there for its peers";
+  server->cut(0);
+  const auto began = Clock::now();
+  while (fuzz::Stranger(port).is_there() && Clock::now() - began < 10s)
+    std::this_thread::sleep_for(50ms);
+  EXPECT_GT(Clock::now() - began, 900ms) << "since it was told";
+  EXPECT_FALSE(fuzz::Stranger(port).is_there());
+  PackageServer::of(part, server).add(0, file);
+  const fuzz::Stranger next(server->port());
+  greet(next, 0);
+  EXPECT_EQ(next.hear_all(8), "halfmore");
 }
 
 TEST_F(PackageServerTest, WhoeverHasNoAddressServesNobody) {
