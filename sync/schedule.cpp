@@ -146,7 +146,8 @@ Schedule::Source Schedule::source_for(std::size_t host, std::size_t parcel, Time
   Part& part = part_of(host, parcel);
   takers_.try_emplace(parcel);
   if (!std::exchange(part.has_asked, true)) part.since = now;
-  if (member.misses >= kMisses || part.tries >= kTries || is_hopeless())
+  if (member.misses >= kMisses || member.complaints >= kComplaints || part.tries >= kTries ||
+      is_hopeless())
     return begin(host, parcel, now, std::nullopt);
   auto parent = find_free(host, parcel, now);
   const bool is_free = parent.has_value();
@@ -246,6 +247,8 @@ void Schedule::ended(std::size_t host, std::size_t parcel, End end, Time now) {
   part.is_receiving = false;
   let_go(host, part);
   if (end == End::serves_on) {
+    // Whoever has said nothing by now is not waited for with each further parcel.
+    if (member.serving == Serving::unknown) member.serving = Serving::no;
     if (!part.sender) note_rate(host, parcel, now);
     if (!std::exchange(part.has_all, true)) part.all_at = now;
     // It has shown that hosts reach it: the next parcel may come from one again.
@@ -261,13 +264,18 @@ void Schedule::ended(std::size_t host, std::size_t parcel, End end, Time now) {
   part.since = part.heard;
   part.missed_at = begun_;
   if (!part.sender) return;
-  const Part& from = parts_.at(parcel)[*part.sender];
+  // It passed on what it was given: those that took it from it may have said so first.
+  member.failed -= std::exchange(part.blamed, 0);
+  Part& from = parts_.at(parcel)[*part.sender];
   const bool is_in_want = !from.has_all && now - from.heard >= kNews;
   if (from.missed_at >= part.begun || (end == End::missed && is_in_want)) return;
   Member& parent = members_[*part.sender];
   note_miss(host, *part.sender);
-  parent.failed += end == End::spoilt ? kFailed : 1;
+  const int blame = end == End::spoilt ? kFailed : 1;
+  parent.failed += blame;
+  from.blamed += blame;
   ++member.misses;
+  ++member.complaints;
   member.avoids.insert(*part.sender);
 }
 

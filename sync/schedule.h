@@ -23,8 +23,10 @@ class Schedule {
   /// holds after this many tries for one parcel that failed for any reason.
   static constexpr int kMisses = 2;
   static constexpr int kTries = 6;
-  /// A parent that failed this many hosts is not offered again.
+  /// A parent that failed this many hosts is not offered again, and a host that complained of so
+  /// many others gets all from the launcher: it may lie.
   static constexpr int kFailed = 2;
+  static constexpr int kComplaints = 4;
   /// A host that has received nothing for this long, and is incomplete, is not offered as a parent.
   static constexpr std::chrono::seconds kSilence{5};
   /// How long a host waits for a parent that serves no other.
@@ -97,6 +99,7 @@ class Schedule {
     int tries = 0;
     std::size_t begun = 0;  ///< value of begun_ when it last began or missed
     std::size_t missed_at = 0;
+    int blamed = 0;  ///< what others that took it from this host added to Member::failed
   };
   struct Member {
     bool has_asked = false;
@@ -107,6 +110,7 @@ class Schedule {
     bool was_head = false;     ///< it had a parcel from the launcher
     int misses = 0;            ///< the number of misses since it last had something from a host
     bool was_served = false;   ///< a host has served it
+    int complaints = 0;        ///< number of its misses in all
     int failed = 0;            ///< number of hosts that it failed as a parent
     std::set<std::size_t> avoids = {};     ///< parents that failed to send it something
     std::deque<std::size_t> kept = {};     ///< parcels that it has and serves

@@ -37,6 +37,7 @@ struct Network {
   std::vector<double> parcels;              ///< bytes of each
   std::set<std::size_t> unreachable = {};   ///< by other hosts
   std::map<std::size_t, double> dies = {};  ///< when
+  std::set<std::size_t> liars = {};         ///< say that they were sent wrong bytes
   std::optional<double> deadline = {};
 };
 
@@ -189,6 +190,10 @@ class Simulation {
     schedule_.got_more(index, host.parcel, static_cast<std::uint64_t>(host.bytes), time());
     if (host.bytes < size) return;
     if (!host.is_from_launcher) schedule_.got_all(index, host.parcel, time());
+    if (!host.is_from_launcher && network_.liars.contains(index)) {
+      host.is_taking = false;
+      return schedule_.ended(index, host.parcel, Schedule::End::spoilt, time());
+    }
     schedule_.ended(index, host.parcel, Schedule::End::serves_on, time());
     host.is_taking = false;
     ++host.parcel;
@@ -254,6 +259,17 @@ TEST(ScheduleSimulation, AHostThatDiesCostsSeconds) {
       simulation.run();
       EXPECT_LT(simulation.last_end(), 16) << dead << " dies after " << when;
     }
+  }
+}
+
+TEST(ScheduleSimulation, OneThatComplainsOfAllOthersDoesNotSendAllToTheLauncher) {
+  for (std::size_t liar = 0; liar < 16; ++liar) {
+    Network network = equal_hosts(16, 1e9, 60);
+    network.liars.insert(liar);
+    Simulation simulation(network);
+    simulation.run();
+    EXPECT_LT(simulation.last_end(), 430) << liar << " lies; the links need 100 s";
+    EXPECT_LT(simulation.sent_by_launcher(), 4.3e9) << liar;
   }
 }
 

@@ -135,6 +135,16 @@ TEST_F(ScheduleTest, AHostThatDoesNotBeginToServeIsNotWaitedForLong) {
   EXPECT_EQ(ask(2), kNobodyYet) << "that one may serve";
 }
 
+TEST_F(ScheduleTest, AHostThatNeverSaysWhetherItServesIsWaitedForWithOneParcel) {
+  EXPECT_EQ(ask(0), kLauncher);
+  EXPECT_EQ(ask(1), kNobodyYet);
+  ended(0, End::serves_on);
+  EXPECT_EQ(ask(1), kLauncher);
+  ended(1, End::serves_on);
+  EXPECT_EQ(ask(0, 1), kLauncher);
+  EXPECT_EQ(ask(1, 1), kLauncher);
+}
+
 TEST_F(ScheduleTest, NobodyIsToldToHaveItFromAHostThatGetsNothing) {
   ask(0);
   serves(0);
@@ -247,6 +257,31 @@ TEST_F(ScheduleTest, AHostThatGaveSomethingElseIsNotTrustedByAnybody) {
   EXPECT_EQ(ask(2), kLauncher);
   serves(2);
   EXPECT_EQ(ask(1), from(2));
+}
+
+TEST_F(ScheduleTest, AHostThatPassedOnWrongBytesWhichItWasGivenIsForgiven) {
+  ask(0);
+  serves(0);
+  EXPECT_EQ(ask(1), from(0));
+  serves(1);
+  EXPECT_EQ(ask(2), from(1));
+  ended(2, End::spoilt);
+  EXPECT_EQ(ask(3), kNobodyYet) << "it may be its fault, and 0 has no hand free";
+  ended(1, End::spoilt);
+  EXPECT_EQ(ask(1), kLauncher);
+  EXPECT_EQ(ask(3), from(1));
+}
+
+TEST_F(ScheduleTest, AHostThatComplainsOfAllIsBelievedFourTimes) {
+  for (std::size_t parcel = 0; parcel < 6; ++parcel) {
+    takes(parcel + 1, parcel, 1s);
+    const bool is_believed = parcel < Schedule::kComplaints;
+    EXPECT_EQ(ask(0, parcel), is_believed ? from(parcel + 1) : kLauncher) << parcel;
+    if (!is_believed) continue;
+    schedule_.got_all(0, parcel, now_);
+    ended(0, End::spoilt, parcel);
+    ended(0, End::over, parcel);
+  }
 }
 
 TEST_F(ScheduleTest, AHostThatIsMuchSlowerPassesOnToSlowOnesAlone) {
