@@ -525,6 +525,7 @@ if(DTOOL_TESTS)
       a_kept_connection_is_used_only_while_all_is_as_it_was
       a_key_exchange_in_between_stops_nothing
       a_killed_training_is_resumed
+      a_launcher_without_power_holds_nobody_up
       a_link_cut_for_seconds_interrupts_nothing
       a_rebooted_host_is_told_and_none_of_its_new_processes_are_touched
       a_copy_goes_around_hosts_that_others_cannot_reach

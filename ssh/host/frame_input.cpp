@@ -18,7 +18,7 @@ void FrameInput::await(std::chrono::milliseconds patience) const {
     if (::poll(&input, 1, static_cast<int>(std::min(left, kSecond).count())) != 0) return;
     if (left <= kSecond)
       throw BadMessage("no byte more for " + std::to_string(patience.count() / 1000) + " s");
-    if (on_wait_) on_wait_();
+    if (on_wait_) on_wait_(patience - left + kSecond);
   }
 }
 

@@ -23,14 +23,16 @@ class FrameInput {
   /// After leave(): passes over all frames up to the next EndOfRequests. False if none comes soon,
   /// within a mebibyte; the input is useless then.
   bool skip_to_end_of_requests();
-  /// Called each second while next() waits with patience; what it throws ends the wait.
-  void set_on_wait(std::function<void()> on_wait) { on_wait_ = std::move(on_wait); }
+  /// Called each second while next() waits with patience, with the time without a byte; what it
+  /// throws ends the wait.
+  using OnWait = std::function<void(std::chrono::milliseconds)>;
+  void set_on_wait(OnWait on_wait) { on_wait_ = std::move(on_wait); }
 
  private:
   void await(std::chrono::milliseconds patience) const;
 
   int descriptor_;
-  std::function<void()> on_wait_ = {};
+  OnWait on_wait_ = {};
   FrameReader reader_ = {};
   bool is_left_ = false;
 };

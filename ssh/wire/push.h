@@ -47,10 +47,10 @@ struct TreeRequest {
   // About the package:
   bool has_package = false;
   bool is_compressed = false;
-  std::string basis;                   ///< the tree that the package builds on; empty: none
-  bool refuses_foreign = false;        ///< refuse files that have names of the tree, are not from
-                                       ///< dtool, and differ
-  std::int64_t patience_ms = 300'000;  ///< how long to wait for more bytes of the package
+  std::string basis;                  ///< the tree that the package builds on; empty: none
+  bool refuses_foreign = false;       ///< refuse files that have names of the tree, are not from
+                                      ///< dtool, and differ
+  std::int64_t patience_ms = 30'000;  ///< how long to wait for more bytes of the package
 
   void fields(auto visit) {
     visit(folder, tree, root, push, host, aside, own, has_package, is_compressed, basis,

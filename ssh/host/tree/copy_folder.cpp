@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <ctime>
 #include <exception>
 #include <stdexcept>
@@ -31,6 +32,8 @@ constexpr std::chrono::seconds kWaitForTree{600};
 /// File servers free the locks of a host that is gone after 90 s, as a rule.
 constexpr std::chrono::seconds kWaitForGone{120};
 constexpr std::chrono::seconds kAskAgain{1};
+/// What another launcher that waits for its turn writes into the lock.
+constexpr const char* kAwaited = "awaited";
 /// After this long without a request, a copy counts as ended, wherever its launcher is.
 constexpr std::int64_t kForgotten = 120;  // seconds
 /// After this long what it left is deleted.
@@ -107,8 +110,9 @@ std::chrono::nanoseconds time_since_boot() {
   return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
 }
 
+/// A time to come is of a clock that was wrong.
 bool is_recent(const std::string& path) {
-  return age_of(path).value_or(kForgotten) < kForgotten;
+  return std::abs(age_of(path).value_or(kForgotten)) < kForgotten;
 }
 
 /// Another user could lead every name in it elsewhere, or have given one of the user's folders this
@@ -299,6 +303,8 @@ void CopyFolder::lock(const CopyPlace& place) {
     const bool is_gone = owner && is_given_up(*owner, place);
     if (is_gone && read_line(lock_in(aside_)) != turn_)
       write_in_place(lock_in(aside_), turn_ + "\n");
+    if (is_for_tree_ && read_line(lock_in(aside_)).empty())
+      write_in_place(lock_in(aside_), std::string(kAwaited) + "\n");
     const auto waited = Clock::now() - begin;
     if (is_gone && waited > kWaitForGone)
       throw Refused(
@@ -313,24 +319,25 @@ void CopyFolder::lock(const CopyPlace& place) {
 /// to. A host whose lock a file server has freed was silent for longer than a second, so it asks
 /// before its next step. Between question and step another host may begin at any rate: what makes
 /// that harmless is that a part is never cut (take_parcel.cpp).
-void CopyFolder::give_way() {
+void CopyFolder::give_way(To to) {
   if (is_alone()) return;
   const std::scoped_lock alone(asking_);
   const std::chrono::nanoseconds now = time_since_boot();
   if (asked_ && now - *asked_ < kAskAgain) return;
   asked_ = now;  // an answer may be on its way for long
-  require_own_turn();
+  require_own_turn(to);
 }
 
-void CopyFolder::require_own_turn() const {
+void CopyFolder::require_own_turn(To to) const {
   const std::string turn = read_line(lock_in(aside_));
   const auto owner = read_owner(owner_in(aside_));
   // While the lock is not held, another launcher may take its turn with a code tree.
   const bool is_own = owner && turn_.starts_with(owner->copy + " ");
   const bool is_others =
       owner && (is_own || !is_for_tree_) && owner->copy + " " + owner->round != turn_;
-  if (is_others || (!turn.empty() && turn != turn_))
-    throw Refused("another host goes on with this copy");
+  const bool may_stay =
+      turn.empty() || turn == turn_ || (turn == kAwaited && to == To::own_launcher);
+  if (is_others || !may_stay) throw Refused("another host goes on with this copy");
 }
 
 void CopyFolder::take(const CopyPlace& place) {

@@ -50,10 +50,11 @@ class CopyFolder {
   std::string shown() const { return is_for_tree_ ? folder_of(path_) : path_; }
   /// Another host of this copy that writes here: then this one must not.
   std::optional<std::int64_t> holder() const { return holder_; }
+  enum class To { own_launcher, any_launcher };
   /// To be called before each step, and while it waits or works for long: it asks at most once a
   /// second. Throws Refused if another host goes on with the copy, because the launcher has lost
-  /// this one.
-  void give_way();
+  /// this one; or if another launcher waits to send the code tree, and may.
+  void give_way(To to = To::own_launcher);
   /// Others may write there from now on.
   void unlock() { lock_ = Descriptor(); }
 
@@ -71,7 +72,7 @@ class CopyFolder {
   void lock(const CopyPlace& place);
   bool hold_aside();
   bool is_lock_taken();
-  void require_own_turn() const;
+  void require_own_turn(To to) const;
   Refused another_writes() const;
   void take(const CopyPlace& place);
 

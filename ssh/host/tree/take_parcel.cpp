@@ -337,7 +337,11 @@ ParcelReply ParcelTaker::take(const ParcelRequest& request, FrameInput& input, c
     folder_.reset();
     return reply;
   }
-  input.set_on_wait([this] { folder_->give_way(); });
+  input.set_on_wait([this, &request](std::chrono::milliseconds waited) {
+    // The launcher may have lost its power.
+    const bool is_still = waited.count() >= request.patience_ms / 10;
+    folder_->give_way(is_still ? CopyFolder::To::any_launcher : CopyFolder::To::own_launcher);
+  });
   reply = request.relay ? pass_on(request, input, tell) : take_from_launcher(request, input);
   input.set_on_wait({});
   if (!unpacking_.valid()) folder_.reset();

@@ -166,7 +166,7 @@ TEST(FrameInput, LosesItsPatience) {
   const OpenStream stream;
   FrameInput input(stream.reader.get());
   int waits = 0;
-  input.set_on_wait([&] { ++waits; });
+  input.set_on_wait([&](auto waited) { EXPECT_EQ(waited, std::chrono::seconds(++waits)); });
   try {
     input.next(std::chrono::milliseconds(1000));
     FAIL() << "there was a frame";
@@ -179,7 +179,9 @@ TEST(FrameInput, LosesItsPatience) {
 TEST(FrameInput, TellsEachSecondThatItWaits) {
   const OpenStream stream;
   FrameInput input(stream.reader.get());
-  input.set_on_wait([] { throw std::out_of_range("enough"); });
+  input.set_on_wait([](auto waited) {
+    if (waited == std::chrono::seconds(2)) throw std::out_of_range("enough");
+  });
   EXPECT_THROW(input.next(std::chrono::hours(1)), std::out_of_range);
 }
 

@@ -7,6 +7,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <future>
 #include <memory>
@@ -69,6 +70,21 @@ TEST_F(CopyFolderTest, LaunchersThatSendOneTreeTakeTurns) {
   EXPECT_NO_THROW(CopyFolder{place});
 }
 
+TEST_F(CopyFolderTest, AHostThatALauncherLeftInTheMiddleOfATreeGivesWayToTheNextOne) {
+  CopyPlace place{std::string("~/code/") + kComing, "one", 1, 0, "", ""};
+  HostBeside left(place, 30'000);
+  const CopyEntry entry = entry_of("file", content_);
+  left.give(to_frame(CopyPiece{entry, 0, content_.size()}));
+  wait_for_size(scratch_.path() / "code" / kComing / "file", 0);
+  place.copy = "two";
+  const auto began = std::chrono::steady_clock::now();
+  const CopyFolder next(place);
+  const auto waited = std::chrono::steady_clock::now() - began;
+  EXPECT_GT(waited, std::chrono::seconds(2)) << "something might still come";
+  EXPECT_LT(waited, std::chrono::seconds(20));
+  EXPECT_TRUE(left.has_given_way());
+}
+
 TEST_F(CopyFolderTest, ALockThatGoesAwayWithItsFolderIsNotTaken) {
   const CopyPlace place{std::string("~/code/") + kComing, "one", 1, 0, "", ""};
   const fs::path code = scratch_.path() / "code";
@@ -88,6 +104,18 @@ TEST_F(CopyFolderTest, ACopyThatAnotherLauncherTookOverEnds) {
   place_.takes_over = place_.launcher;
   { const CopyFolder second(place_); }
   EXPECT_THROW(first.give_way(), Refused);
+}
+
+TEST_F(CopyFolderTest, AClockThatWasAheadKeepsNobodyAwayUntilThen) {
+  { const CopyFolder first(place_); }
+  const fs::path owner = scratch_.path() / "data" / copy_aside() / "owner";
+  place_.copy = "another";
+  place_.launcher = "there";
+  EXPECT_THROW(CopyFolder{place_}, Refused);
+  EXPECT_EQ(other_owner(scratch_.path() / "data", place_), "here");
+  fs::last_write_time(owner, fs::file_time_type::clock::now() + std::chrono::hours(24));
+  EXPECT_EQ(other_owner(scratch_.path() / "data", place_), "");
+  EXPECT_NO_THROW(CopyFolder{place_});
 }
 
 TEST_F(CopyFolderTest, APieceThatComesOnceMoreCutsNothing) {

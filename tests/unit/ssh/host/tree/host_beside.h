@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdint>
 #include <exception>
 #include <string>
 #include <utility>
@@ -25,7 +26,8 @@ namespace dtool::host {
 /// A process that takes an uncompressed parcel as give() gives it.
 class HostBeside {
  public:
-  explicit HostBeside(const CopyPlace& place) : HostBeside(place, make_sockets()) {}
+  explicit HostBeside(const CopyPlace& place, std::int64_t patience_ms = 60'000)
+      : HostBeside(place, patience_ms, make_sockets()) {}
   ~HostBeside() {
     if (pid_ <= 0) return;
     ::kill(pid_, SIGKILL);
@@ -61,7 +63,7 @@ class HostBeside {
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets.data()), 0);
     return sockets;
   }
-  HostBeside(const CopyPlace& place, std::array<int, 2> sockets)
+  HostBeside(const CopyPlace& place, std::int64_t patience_ms, std::array<int, 2> sockets)
       : input_(sockets[1]), pid_(::fork()) {
     if (pid_ != 0) {
       ::close(sockets[0]);
@@ -70,7 +72,7 @@ class HostBeside {
     input_ = Descriptor();
     FrameInput frames(sockets[0]);
     try {
-      ParcelTaker().take({place, false, 60'000, {}}, frames, [](const TreeNews&) {});
+      ParcelTaker().take({place, false, patience_ms, {}}, frames, [](const TreeNews&) {});
     } catch (const Refused&) {
       ::_exit(3);
     } catch (const std::exception&) {
