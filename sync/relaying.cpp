@@ -78,7 +78,7 @@ std::optional<ssh::Transferred> Relaying::heard(std::size_t host, std::string_vi
   if (!most) return std::nullopt;
   has(host, *most);
   const auto& sum = *package_.sum;
-  return ssh::Transferred{*most, sum ? std::optional(sum->bytes) : std::nullopt};
+  return sum ? ssh::Transferred{std::min(*most, sum->bytes), sum->bytes} : ssh::Transferred{*most};
 }
 
 Relaying::Next Relaying::ended(std::size_t host, const std::string& missed, bool is_spoilt,

@@ -234,10 +234,12 @@ std::vector<std::pair<std::size_t, std::uint64_t>> TreeList::lacking(
     const host::PlaceReply& reply) const {
   if (reply.lacks_listing) return {{0, 0}};
   std::map<std::size_t, std::uint64_t> lacking;
+  std::uint64_t end = 0;  // millions of runs that overlap would take days
   for (const host::EntryRun& run : reply.lacks) {
     const std::size_t size = listing_.entries.size();
-    if (run.first >= size || run.count > size - run.first)
+    if (run.first < end || run.first >= size || run.count > size - run.first)
       throw host::BadMessage("its answer is about other files");
+    end = run.first + run.count;
     for (std::uint64_t place = run.first; place < run.first + run.count; ++place)
       if (!listing_.entries[place].is_folder()) lacking.emplace(place + 1, 0);
   }

@@ -231,6 +231,11 @@ TEST_F(PushTest, WhatAHostSaysOfFilesThatAreNoneIsAFailure) {
     EXPECT_EQ(push(remote, small_tree(), {{0, "~/c"}}, told).at(0).error,
               "its answer is about other files");
   }
+  host::PlaceReply reply;
+  reply.lacks = {{0, 1}, {0, 1}};
+  remote.answers[0]["place"] = {ended(0, host::to_frame(reply))};
+  EXPECT_EQ(push(remote, small_tree(), {{0, "~/c"}}, told).at(0).error,
+            "its answer is about other files");
 }
 
 TEST_F(PushTest, AParcelThatCouldNotBeTakenIsForgivenIfTheTreeIsThere) {
