@@ -515,6 +515,7 @@ if(DTOOL_TESTS)
       a_host_cut_off_for_good_is_named_and_the_others_go_on
       a_host_lost_under_mpirun_is_left_out
       a_host_that_hangs_holds_back_nobody
+      a_host_that_lies_costs_seconds
       a_slow_host_holds_back_only_itself
       a_trainer_for_gpus_outside_a_pytorch_is_not_sent
       a_trainer_for_gpus_runs_under_a_scheduler
