@@ -123,12 +123,6 @@ bool Schedule::expects_parents(std::size_t host, std::size_t parcel, Time now) c
   });
 }
 
-/// Whether another host should be the first to get a parcel.
-bool Schedule::is_head_elsewhere(std::size_t host, const Part& part, Time now) const {
-  return members_[host].was_head && heads_ < std::min(kHeads, asking_) &&
-         now - part.since < kCrowded;
-}
-
 Schedule::Part& Schedule::part_of(std::size_t host, std::size_t parcel) {
   std::vector<Part>& parts = parts_[parcel];
   if (parts.size() <= host) parts.resize(host + 1);
@@ -146,14 +140,14 @@ Schedule::Source Schedule::source_for(std::size_t host, std::size_t parcel, Time
   Part& part = part_of(host, parcel);
   takers_.try_emplace(parcel);
   if (!std::exchange(part.has_asked, true)) part.since = now;
-  if (member.misses >= kMisses || member.complaints >= kComplaints || part.tries >= kTries ||
-      is_hopeless())
+  const bool is_head = heads_ < std::min(kHeads, (asking_ + 1) / 2);
+  if (is_head || member.misses >= kMisses || member.complaints >= kComplaints ||
+      part.tries >= kTries || is_hopeless())
     return begin(host, parcel, now, std::nullopt);
   auto parent = find_free(host, parcel, now);
   const bool is_free = parent.has_value();
   if (!is_free) parent = find_any(host, parcel, now);
-  if (!parent && !expects_parents(host, parcel, now) && !is_head_elsewhere(host, part, now))
-    return begin(host, parcel, now, std::nullopt);
+  if (!parent && !expects_parents(host, parcel, now)) return begin(host, parcel, now, std::nullopt);
   const bool begins = parent && sum == Sum::known && (is_free || now - part.since >= kCrowded);
   return begins ? begin(host, parcel, now, parent) : Source{};
 }

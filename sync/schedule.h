@@ -36,8 +36,8 @@ class Schedule {
   /// A host that gets less than this part of what fast ones get, and not for want of more where it
   /// gets it from, passes nothing on to others.
   static constexpr double kSlow = 0.25;
-  /// So many hosts, if there are so many, are the first to get a parcel: one that is slow as the
-  /// first makes all look slow.
+  /// So many hosts of at least three get the first parcel from the launcher: a slow one alone would
+  /// make all look slow, and be the first to get the next one, too.
   static constexpr std::size_t kHeads = 2;
   /// So many hosts behind each other are named before the first byte has come.
   static constexpr std::size_t kDeep = 16;
@@ -130,7 +130,6 @@ class Schedule {
   void let_go(std::size_t host, Part& part);
   void note_rate(std::size_t host, std::size_t parcel, Time now);
   void keep(std::size_t host, std::size_t parcel);
-  bool is_head_elsewhere(std::size_t host, const Part& part, Time now) const;
   bool is_hopeless() const { return !was_passed_on_ && are_apart_; }
   void note_miss(std::size_t host, std::size_t parent);
   static bool is_starved(const Part& part, Time now);

@@ -101,8 +101,8 @@ RangesByHosts ranges_by_hosts(const CopyList& list, const std::vector<Lacking>& 
 void cut(std::vector<Parcel>& parcels, const std::vector<Range>& ranges,
          const std::vector<std::size_t>& hosts, ParcelSizes sizes) {
   Parcel parcel{{}, hosts, 0};
-  std::size_t small = hosts.size() < kRelay ? 0 : 2;
-  const auto most = [&] { return small > 0 ? sizes.first : sizes.most; };
+  bool is_first = hosts.size() > 1;
+  const auto most = [&] { return is_first ? sizes.first : sizes.most; };
   const auto end = [&] {
     if (!parcel.ranges.empty()) parcels.push_back(std::exchange(parcel, {{}, hosts, 0}));
   };
@@ -110,7 +110,7 @@ void cut(std::vector<Parcel>& parcels, const std::vector<Range>& ranges,
     do {
       if (parcel.bytes >= most() || parcel.ranges.size() >= kMostRanges) {
         end();
-        small -= small > 0 ? 1 : 0;
+        is_first = false;
       }
       Range range = left;
       range.bytes = std::min(left.bytes, most() - parcel.bytes);
@@ -128,10 +128,10 @@ void cut(std::vector<Parcel>& parcels, const std::vector<Range>& ranges,
 ParcelSizes parcel_sizes(std::size_t hosts, std::uint64_t bytes) {
   constexpr std::uint64_t kParts = 8;
   constexpr std::uint64_t kLeast = 4'000'000;
-  constexpr std::uint64_t kFirst = 500'000;
-  constexpr std::uint64_t kOne = 16'000'000;  // is one parcel
-  if (hosts < kRelay || bytes < kOne) return {};
-  return {std::clamp(bytes / kParts, kLeast, kParcel), kFirst};
+  constexpr std::uint64_t kFirst = 250'000;
+  constexpr std::uint64_t kOne = 16'000'000;  // is one parcel behind the first
+  if (hosts < kRelay || bytes * hosts < kLeastRelayed) return {};
+  return {bytes < kOne ? kOne : std::clamp(bytes / kParts, kLeast, kParcel), kFirst};
 }
 
 /// The hosts that lack a file's beginning lack its rest, too, so sets of few hosts come first.

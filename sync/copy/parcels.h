@@ -25,8 +25,8 @@ inline constexpr std::uint64_t kParcel = std::uint64_t{64} << 20U;
 /// How large parcels are at most, in bytes of files.
 struct ParcelSizes {
   std::uint64_t most = kParcel;
-  std::uint64_t first = kParcel;  ///< the first two of those that many hosts take: they show which
-                                  ///< hosts are slow
+  std::uint64_t first = kParcel;  ///< the first of those that many hosts take: it shows which hosts
+                                  ///< are slow
 };
 
 /// For the parcels of so many hosts that lack so many bytes: while the last one is unpacked, and

@@ -161,7 +161,7 @@ bool Server::obey(Clock::time_point now) {
   if (order.word == kDrop || order.word == kCut) files_.erase(order.number);
   if (order.word == kCut)
     std::erase_if(peers_, [&](const auto& each) { return each.second.number == order.number; });
-  if (order.word == kFinish) ends_at_ = now + longest_;
+  if (order.word == kFinish && !ends_at_) ends_at_ = now + longest_;
   return true;
 }
 
@@ -280,10 +280,7 @@ void PackageServer::cut(std::int64_t number) {
 }
 
 void PackageServer::finish() {
-  if (pid_ <= 0) return;
   tell(0, kFinish, -1);
-  ::waitpid(pid_, nullptr, 0);
-  pid_ = -1;
 }
 
 }  // namespace dtool::host

@@ -38,8 +38,8 @@ class PackageServer {
   void drop(std::int64_t number);
   /// The same, and peers that take it lose their connection: the rest will not come.
   void cut(std::int64_t number);
-  /// All packages are complete and no further host will come. Waits until each host that is being
-  /// served has the whole package or is gone, but no longer than `longest`.
+  /// All packages are complete and no further host will come. The server ends when each host that
+  /// it serves has the whole package or is gone, but after `longest` at the latest.
   void finish();
 
  private:

@@ -345,10 +345,7 @@ ParcelReply ParcelTaker::take(const ParcelRequest& request, FrameInput& input, c
   reply = request.relay ? pass_on(request, input, tell) : take_from_launcher(request, input);
   input.set_on_wait({});
   if (!unpacking_.valid()) folder_.reset();
-  if (request.is_last && server_) {
-    server_->finish();
-    server_.reset();
-  }
+  if (request.is_last && server_) server_->finish();
   return reply;
 }
 
@@ -414,7 +411,7 @@ void ParcelTaker::unpack(const ParcelRequest& request, PassedOn& parcel) {
 
 void ParcelTaker::end() {
   settle();
-  server_.reset();
+  if (server_) server_->finish();
 }
 
 void ParcelTaker::settle() {

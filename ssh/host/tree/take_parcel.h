@@ -41,8 +41,8 @@ class ParcelTaker {
   /// Throws Refused (ssh/host/tree/tree_folder.h) if something of this parcel, or of the one
   /// before, cannot be written.
   ParcelReply take(const ParcelRequest& request, FrameInput& input, const Tell& tell);
-  /// Waits until the last parcel is unpacked, and serves no other host any more. Throws like
-  /// take().
+  /// Waits until the last parcel is unpacked. Other hosts are still served what they have begun.
+  /// Throws like take().
   void end();
 
  private:

@@ -13,6 +13,7 @@
 #include <set>
 #include <vector>
 
+#include "sync/copy/parcels.h"
 #include "sync/schedule.h"
 
 namespace dtool::tree_sync {
@@ -42,12 +43,16 @@ struct Network {
 };
 
 /// Equal hosts, and the parcels of so many bytes.
-Network equal_hosts(std::size_t hosts, double bytes, std::size_t parcels) {
+Network equal_hosts(std::size_t hosts, double bytes) {
   Network network;
   network.hosts.resize(hosts);
-  network.parcels = {5e5, 5e5};
-  for (std::size_t i = 0; i < parcels; ++i)
-    network.parcels.push_back((bytes - 1e6) / static_cast<double>(parcels));
+  const ParcelSizes sizes = parcel_sizes(hosts, static_cast<std::uint64_t>(bytes));
+  while (bytes > 0) {
+    const bool is_first = network.parcels.empty();
+    const auto most = static_cast<double>(is_first ? sizes.first : sizes.most);
+    network.parcels.push_back(std::min(bytes, most));
+    bytes -= network.parcels.back();
+  }
   return network;
 }
 
@@ -173,8 +178,9 @@ class Simulation {
       host.serves_at = 1e9;
     }
     const Host& parent = hosts_[host.parent];
-    const bool began_again = parent.parcel == host.parcel && parent.tries != host.parents_tries;
-    const bool is_lost = !host.is_from_launcher && (parent.is_dead || began_again);
+    const bool is_cut =
+        parent.parcel == host.parcel && (!parent.is_taking || parent.tries != host.parents_tries);
+    const bool is_lost = !host.is_from_launcher && (parent.is_dead || is_cut);
     const double patience = network_.unreachable.contains(host.parent) ? kNoAnswer : kGivesUp;
     if (is_lost || (host.bytes == 0 && now_ > host.begun + patience)) {
       host.is_taking = false;
@@ -211,7 +217,7 @@ class Simulation {
 
 TEST(ScheduleSimulation, EqualLinksAreUsedToTheFull) {
   for (const std::size_t hosts : {2, 3, 4, 8, 16, 32}) {
-    Simulation simulation(equal_hosts(hosts, 1e8, 8));
+    Simulation simulation(equal_hosts(hosts, 1e8));
     simulation.run();
     EXPECT_LT(simulation.last_end(), 12.5) << hosts << " hosts; the links need 10 s";
     EXPECT_LT(simulation.sent_by_launcher(), 1.01e8) << hosts;
@@ -220,7 +226,7 @@ TEST(ScheduleSimulation, EqualLinksAreUsedToTheFull) {
 
 TEST(ScheduleSimulation, ManyHostsHaveItSoon) {
   for (const std::size_t hosts : {100, 300, 1000}) {
-    Simulation simulation(equal_hosts(hosts, 1e8, 8));
+    Simulation simulation(equal_hosts(hosts, 1e8));
     simulation.run();
     EXPECT_LT(simulation.last_end(), 30) << hosts << " hosts; the links need 10 s";
     EXPECT_LT(simulation.sent_by_launcher(), 1.5e8) << hosts;
@@ -228,7 +234,7 @@ TEST(ScheduleSimulation, ManyHostsHaveItSoon) {
 }
 
 TEST(ScheduleSimulation, ASlowLauncherSendsOnce) {
-  Network network = equal_hosts(16, 1e8, 8);
+  Network network = equal_hosts(16, 1e8);
   network.launcher = 1e6;
   Simulation simulation(network);
   simulation.run();
@@ -237,7 +243,7 @@ TEST(ScheduleSimulation, ASlowLauncherSendsOnce) {
 
 TEST(ScheduleSimulation, AHostThatIsTenTimesSlowerHoldsBackNobody) {
   for (std::size_t slow = 0; slow < 16; ++slow) {
-    Network network = equal_hosts(16, 1e8, 8);
+    Network network = equal_hosts(16, 1e8);
     network.hosts[slow] = {1e6, 1e6};
     Simulation simulation(network);
     simulation.run();
@@ -249,11 +255,31 @@ TEST(ScheduleSimulation, AHostThatIsTenTimesSlowerHoldsBackNobody) {
   }
 }
 
+TEST(ScheduleSimulation, ASlowHostHoldsBackNobodyHoweverLittleIsSent) {
+  for (const double bytes : {2e6, 4e6, 1e7, 1.6e7, 4e7, 1e8}) {
+    for (const std::size_t hosts : {4, 8, 16}) {
+      Simulation without(equal_hosts(hosts, bytes));
+      without.run();
+      double worst = 0;
+      for (std::size_t slow = 0; slow < hosts; ++slow) {
+        Network network = equal_hosts(hosts, bytes);
+        network.hosts[slow] = {1e6, 1e6};
+        Simulation simulation(network);
+        simulation.run();
+        for (std::size_t host = 0; host < hosts; ++host)
+          if (host != slow) worst = std::max(worst, simulation.end_of(host));
+      }
+      printf("%zu hosts, %.0f bytes: %.2f s, with a slow one %.2f s\n", hosts, bytes,
+             without.last_end(), worst);
+      EXPECT_LT(worst, 1.2 * without.last_end() + 0.4) << hosts << " hosts, bytes: " << bytes;
+    }
+  }
+}
+
 TEST(ScheduleSimulation, AHostThatDiesCostsSeconds) {
   for (std::size_t dead = 0; dead < 8; ++dead) {
     for (const double when : {0.2, 1.5, 5.0}) {
-      if (getenv("SIM")) printf("WHEN %f\n", when);
-      Network network = equal_hosts(8, 1e8, 8);
+      Network network = equal_hosts(8, 1e8);
       network.dies[dead] = when;
       Simulation simulation(network);
       simulation.run();
@@ -274,7 +300,7 @@ TEST(ScheduleSimulation, OneThatComplainsOfAllOthersDoesNotSendAllToTheLauncher)
 }
 
 TEST(ScheduleSimulation, HostsThatCannotReachEachOtherHaveItFromTheLauncher) {
-  Network network = equal_hosts(8, 1e8, 8);
+  Network network = equal_hosts(8, 1e8);
   for (std::size_t host = 0; host < 8; ++host) network.unreachable.insert(host);
   Simulation simulation(network);
   simulation.run();
@@ -283,7 +309,7 @@ TEST(ScheduleSimulation, HostsThatCannotReachEachOtherHaveItFromTheLauncher) {
 
 TEST(ScheduleSimulation, AHostThatNobodyReachesIsNamedToTwo) {
   for (std::size_t hidden = 0; hidden < 8; ++hidden) {
-    Network network = equal_hosts(8, 1e8, 8);
+    Network network = equal_hosts(8, 1e8);
     network.unreachable.insert(hidden);
     Simulation simulation(network);
     simulation.run();

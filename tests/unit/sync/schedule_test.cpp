@@ -25,6 +25,13 @@ Source from(std::size_t host) {
 
 class ScheduleTest : public ::testing::Test {
  protected:
+  /// Three other hosts have made the beginning.
+  ScheduleTest() {
+    for (const std::size_t host : {97, 98, 99}) {
+      ask(host, 9);
+      ended(host, End::over, 9);
+    }
+  }
   Source ask(std::size_t host, std::size_t parcel = 0, Sum sum = Sum::known) {
     return schedule_.source_for(host, parcel, now_, sum);
   }
@@ -51,6 +58,22 @@ TEST_F(ScheduleTest, TheFirstHostHasItFromTheLauncherAndTheOthersWaitUntilThatOn
   EXPECT_EQ(ask(1), kNobodyYet);
   serves(5);
   EXPECT_EQ(ask(1), from(5));
+}
+
+TEST(Schedule, TwoOfManyHostsHaveTheFirstParcelFromTheLauncher) {
+  Schedule schedule;
+  const Schedule::Time now{100s};
+  const auto ask = [&](std::size_t host, std::size_t parcel) {
+    return schedule.source_for(host, parcel, now, Sum::known);
+  };
+  EXPECT_EQ(ask(0, 0), kLauncher);
+  EXPECT_EQ(ask(1, 0), kNobodyYet) << "with two hosts it would leave the launcher twice";
+  EXPECT_EQ(ask(2, 0), kLauncher);
+  EXPECT_EQ(ask(1, 0), kNobodyYet);
+  EXPECT_EQ(ask(3, 0), kNobodyYet);
+  schedule.set_serving(2, Serving::yes);
+  EXPECT_EQ(ask(1, 0), from(2));
+  EXPECT_EQ(ask(2, 1), kLauncher) << "it may be the faster of the two";
 }
 
 TEST_F(ScheduleTest, NothingIsPassedOnBeforeItIsKnownWhatItMustBe) {

@@ -160,16 +160,16 @@ TEST_F(ListSourcesTest, AFileThatChangedSinceIsNotRead) {
   EXPECT_THROW(sum_of_file(list, 0), std::runtime_error);
 }
 
-TEST(ParcelSizes, LittleIsOneParcelAndMuchIsAboutEight) {
-  const ParcelSizes one = parcel_sizes(3, 15'999'999);
-  EXPECT_EQ(one.most, kParcel);
-  EXPECT_EQ(one.first, kParcel);
+TEST(ParcelSizes, LittleIsOneParcelMoreIsTwoAndMuchIsAboutEight) {
+  EXPECT_EQ(parcel_sizes(3, 1'333'333).first, kParcel) << "it is not passed on";
+  EXPECT_EQ(parcel_sizes(3, 1'333'334).first, 250'000U);
+  EXPECT_GE(parcel_sizes(3, 15'999'999).most, 15'999'999U);
   EXPECT_EQ(parcel_sizes(2, 1'000'000'000).first, kParcel) << "they are not passed on";
   for (const auto& [bytes, most] : {std::pair{16'000'000U, 4'000'000U},
                                     {80'000'000U, 10'000'000U},
                                     {2'000'000'000U, 67'108'864U}}) {
     EXPECT_EQ(parcel_sizes(3, bytes).most, most);
-    EXPECT_EQ(parcel_sizes(3, bytes).first, 500'000U) << "which shows who is slow";
+    EXPECT_EQ(parcel_sizes(3, bytes).first, 250'000U) << "which shows who is slow";
   }
 }
 

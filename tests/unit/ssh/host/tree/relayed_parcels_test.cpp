@@ -95,7 +95,6 @@ TEST_F(RelayedParcelsTest, GoFromHostToHostAndAreAllThereAfterTheLastReply) {
     const ParcelReply reply = from_head(taker, parcel, parcel.bytes);
     EXPECT_EQ(reply.missed, "");
   }
-  // Each end waits for those that it serves.
   EXPECT_TRUE(end(taker, below_).spoilt.empty());
   EXPECT_TRUE(end(head_, place_).spoilt.empty());
   for (const std::string folder : {"data", "below"})
