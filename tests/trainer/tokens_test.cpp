@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A workload of tokens: all that one needs which brings samples, a model and a loss of its own.
+// A workload of tokens: it brings its samples, model and loss, and takes the rest from the
+// supervised ones.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +13,7 @@
 #include "tests/trainer/own_folder.h"
 #include "tests/trainer/ranks.h"
 #include "trainer/data/provide_data.h"
+#include "trainer/settings/usage_error.h"
 #include "trainer/supervised/supervised.h"
 
 using namespace dtool::trainer;
@@ -117,4 +119,19 @@ TEST_F(Tokens, AreLearnedOnTwoRanksThroughAnObjectiveOfTheirOwn) {
   const auto at = line.find("\"test_loss\": ");
   ASSERT_NE(at, line.npos) << line;
   EXPECT_LT(std::stod(line.substr(at + 13)), 0.1 * std::log(kWords));
+}
+
+TEST_F(Tokens, OfMachinesThatDifferAreRefused) {
+  on_every_rank(2, Machines::one_a_rank, [&](const Meeting& meeting) {
+    const Group group = make_group(meeting, Backend::gloo, std::chrono::seconds(60));
+    DataSets data = load_on_machine(
+        [&](const SampleMemory& memory) {
+          return DataSets{
+              sentences(100 + group.rank, 0, memory), sentences(10, 0, memory), {kLength}, kWords};
+        },
+        meeting, at::kCPU);
+    NextWord objective(std::make_unique<Bigrams>(), std::move(data));
+    EXPECT_THROW(train_on_samples({experiment_, options_, meeting, group}, training_, objective),
+                 UsageError);
+  });
 }

@@ -51,7 +51,8 @@ struct Batch {
 using SampleMemory = std::shared_ptr<std::pmr::memory_resource>;
 
 /// Reads or draws the sets of a workload, on the CPU. The memory, a piece for each of the four
-/// tensors, comes from `memory`, which they keep alive. Throws UsageError.
+/// tensors (contiguous, of the types above), comes from `memory`, which they keep alive; the test
+/// set may be the training set. Throws UsageError.
 using Loader = std::function<DataSets(const SampleMemory& memory)>;
 
 /// A tensor without values whose memory comes from `memory`.

@@ -56,6 +56,54 @@ std::string required_text(TomlReader& reader, const std::string& key) {
   return value;
 }
 
+DataPlace read_place(TomlReader& reader, const std::string& folder,
+                     const std::vector<std::string>& mirrors) {
+  DataPlace place;
+  place.path = reader.text("data.path", folder);
+  place.copy_to = reader.text("data.copy_to", "");
+  const bool download = reader.boolean("data.download", true);
+  place.mirrors.urls = reader.texts("data.mirrors", mirrors);
+  for (const auto& each : place.mirrors.urls) check_mirror(reader, each);
+  place.mirrors.stall = std::chrono::seconds(reader.integer("data.stall_seconds", 30, {1, 86400}));
+  if (!download) place.mirrors.urls.clear();
+  return place;
+}
+
+/// Files named by the user, each with its checksum if `data.sha256` has them.
+std::vector<DataFile> named_files(TomlReader& reader, const std::vector<std::string>& names,
+                                  const DataPlace& place) {
+  const auto sums = reader.texts("data.sha256", {});
+  const bool fetched = !place.mirrors.urls.empty();
+  if (sums.empty() && fetched) {
+    throw UsageError(fmt::format("{}: data.mirrors needs data.sha256, with which what is "
+                                 "downloaded is compared",
+                                 reader.where("data.mirrors")),
+                     "sha256sum prints it; one for each file, in the order of the file keys");
+  }
+  if (!sums.empty() && sums.size() != names.size()) {
+    throw UsageError(fmt::format("{}: data.sha256 has {} of them for {} file{}",
+                                 reader.where("data.sha256"), sums.size(), names.size(),
+                                 names.size() == 1 ? "" : "s"));
+  }
+  std::vector<DataFile> files;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if ((fetched || !place.copy_to.empty()) && names[i].find('/') != std::string::npos) {
+      throw UsageError(fmt::format("{}: '{}' is no plain name, which a file that is downloaded or "
+                                   "copied has",
+                                   reader.where("data.path"), names[i]),
+                       "name the folder in data.path");
+    }
+    files.push_back({{.name = names[i]}});
+    if (sums.empty()) continue;
+    if (!is_sha256(sums[i])) {
+      throw UsageError(fmt::format("{}: data.sha256: '{}' is not 64 hexadecimal digits 0-9 a-f",
+                                   reader.where("data.sha256"), sums[i]));
+    }
+    files.back().wanted.sha256 = sums[i];
+  }
+  return files;
+}
+
 FileSettings read_mnist(TomlReader& reader) {
   FileSettings settings;
   settings.place = read_place(reader, standard_mnist_folder(), mnist_mirrors());
@@ -172,53 +220,6 @@ TargetKind targets_of(const ModelSettings& model) {
 }
 
 }  // namespace
-
-DataPlace read_place(TomlReader& reader, const std::string& folder,
-                     const std::vector<std::string>& mirrors) {
-  DataPlace place;
-  place.path = reader.text("data.path", folder);
-  place.copy_to = reader.text("data.copy_to", "");
-  const bool download = reader.boolean("data.download", true);
-  place.mirrors.urls = reader.texts("data.mirrors", mirrors);
-  for (const auto& each : place.mirrors.urls) check_mirror(reader, each);
-  place.mirrors.stall = std::chrono::seconds(reader.integer("data.stall_seconds", 30, {1, 86400}));
-  if (!download) place.mirrors.urls.clear();
-  return place;
-}
-
-std::vector<DataFile> named_files(TomlReader& reader, const std::vector<std::string>& names,
-                                  const DataPlace& place) {
-  const auto sums = reader.texts("data.sha256", {});
-  const bool fetched = !place.mirrors.urls.empty();
-  if (sums.empty() && fetched) {
-    throw UsageError(fmt::format("{}: data.mirrors needs data.sha256, with which what is "
-                                 "downloaded is compared",
-                                 reader.where("data.mirrors")),
-                     "sha256sum prints it; one for each file, in the order of the file keys");
-  }
-  if (!sums.empty() && sums.size() != names.size()) {
-    throw UsageError(fmt::format("{}: data.sha256 has {} of them for {} file{}",
-                                 reader.where("data.sha256"), sums.size(), names.size(),
-                                 names.size() == 1 ? "" : "s"));
-  }
-  std::vector<DataFile> files;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if ((fetched || !place.copy_to.empty()) && names[i].find('/') != std::string::npos) {
-      throw UsageError(fmt::format("{}: '{}' is no plain name, which a file that is downloaded or "
-                                   "copied has",
-                                   reader.where("data.path"), names[i]),
-                       "name the folder in data.path");
-    }
-    files.push_back({{.name = names[i]}});
-    if (sums.empty()) continue;
-    if (!is_sha256(sums[i])) {
-      throw UsageError(fmt::format("{}: data.sha256: '{}' is not 64 hexadecimal digits 0-9 a-f",
-                                   reader.where("data.sha256"), sums[i]));
-    }
-    files.back().wanted.sha256 = sums[i];
-  }
-  return files;
-}
 
 DataSettings read_data(TomlReader& reader, ModelKind kind, const ModelSettings& model) {
   DataSettings data;

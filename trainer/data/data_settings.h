@@ -56,17 +56,6 @@ struct DataSettings {
 /// Reads the data settings that a model of this kind can have. Throws UsageError.
 DataSettings read_data(TomlReader& reader, ModelKind kind, const ModelSettings& model);
 
-// For workloads whose samples are of another kind than those of `read_data`.
-
-/// The keys that say where files are: `data.path`, `copy_to`, `download`, `mirrors`,
-/// `stall_seconds`. Throws UsageError.
-DataPlace read_place(TomlReader& reader, const std::string& folder,
-                     const std::vector<std::string>& mirrors);
-
-/// Files named by the user, each with its checksum if `data.sha256` has them. Throws UsageError.
-std::vector<DataFile> named_files(TomlReader& reader, const std::vector<std::string>& names,
-                                  const DataPlace& place);
-
 /// Fills exactly so many bytes. Throws UsageError if so many do not come.
 using ByteSource = std::function<void(void* into, std::size_t size)>;
 

@@ -176,6 +176,8 @@ DataOffer MachineData::offer_of(const DataSets& sets) const {
   const DataTensors tensors = data_tensors_of(sets);
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const at::Tensor& each = tensors[i];
+    if (!each.is_contiguous() || scalar_type_of(numbers_of(each)) != each.scalar_type())
+      throw std::logic_error("a loader's tensor is not contiguous, or of another type");
     offer.tensors[i] = {numbers_of(each), each.sizes().vec(), shared_->place_of(each.data_ptr())};
   }
   return offer;

@@ -3,7 +3,6 @@
 // the worker for a network's policy.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 

@@ -99,7 +99,7 @@ std::string legend() {
   return text;
 }
 
-/// `share` from 0 at the start to 1 at the end.
+/// Of the path: `share` goes from 0, green, at the start to 1, red, at the end.
 std::string colour_of(double share) {
   const auto mixed = [&](int from, int to) {
     return static_cast<int>(std::lround(from + (to - from) * share));
@@ -318,7 +318,5 @@ std::string svg_picture(const Trace& trace, const std::string& above) {
                       map_width + 2 * kMargin, kTitleHeight + kMargin + 10, legend());
   return text + "</svg>\n";
 }
-
-// The agent's path in an episode's picture, from green at its start to red at its end.
 
 }  // namespace dtool::trainer

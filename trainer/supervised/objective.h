@@ -40,8 +40,8 @@ class Objective {
   Model& model() { return *model_; }
   const DataSets& data() const { return data_; }
 
-  /// The mean loss over a batch, a scalar. Right answers are added to `right`, a scalar, where it
-  /// is defined and `counts_right`.
+  /// The mean loss over a batch, a scalar. Right answers, at most one a sample, are added to
+  /// `right`, a scalar, where it is defined and `counts_right`.
   virtual at::Tensor loss(const Batch& batch, const at::Tensor& right) = 0;
 
   /// Whether `loss` counts right answers, for `train_accuracy` and `test_accuracy`.
@@ -52,7 +52,8 @@ class Objective {
   virtual std::vector<ScoreName> scores() const;
 
   /// Sums over the test samples of `range`, in the order of `scores`; divided by the number of
-  /// samples they are the scores. Leaves the model in evaluation mode.
+  /// samples they are the scores. By default `loss` gets 1024 samples at once. Leaves the model in
+  /// evaluation mode.
   virtual std::vector<double> evaluate(Range range);
 
  private:

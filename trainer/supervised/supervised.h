@@ -13,7 +13,8 @@
 
 namespace dtool::trainer {
 
-/// The tables [train], [[stage]] and [schedule], and `data.prefetch`.
+/// The tables [train], [[stage]] and [schedule], and `data.prefetch`. `train.precision` is for the
+/// objective to heed.
 struct SampleTraining {
   TrainSettings train;
   ScheduleSettings schedule;
