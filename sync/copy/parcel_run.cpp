@@ -22,6 +22,8 @@ constexpr std::chrono::milliseconds kAskAgain{20};
 constexpr std::chrono::seconds kServes{20};
 /// A file whose beginning is there already is read here to its end before its checksum can follow.
 constexpr std::uint64_t kSlowestRead = 10'000'000;  // bytes a second
+/// A host whose program stands still while its server answers would be waited for without an end.
+constexpr std::uint64_t kSlowestHost = 8'000;  // bytes a second
 
 /// How many hosts pass a parcel on to each other, at least.
 std::size_t least_for(Relay relay) {
@@ -92,21 +94,25 @@ ssh::Task ParcelRun::empty_task(const Slot& slot, Last last) const {
 
 ssh::Task ParcelRun::parcel_task(const Slot& slot) {
   const Package& package = packages_.at(slot.parcels[slot.at]);
+  const Parcel& parcel = parcels_[slot.parcels[slot.at]];
+  const auto patience = patience_for(list_, parcel);
+  ssh::TaskOptions options{2 * patience + std::chrono::seconds(parcel.bytes / kSlowestHost)};
+  options.follows = ssh::Follows::more;
   host::ParcelRequest request;
   request.place = slot.host->place;
   request.is_compressed = compression_ == Compression::zstd;
-  request.patience_ms = patience_for(list_, parcels_[slot.parcels[slot.at]]).count();
+  request.patience_ms = patience.count();
   if (!package.key.empty()) request.relay = slot.part;
   ssh::Command command = ssh::ask_host(request);
   const bool is_from_host = request.relay && request.relay->parent;
-  if (is_from_host) return {slot.host->host, std::move(command)};
+  if (is_from_host) return {slot.host->host, std::move(command), options};
   command.input_from = package.content;
   const std::size_t next = slot.at + 1;
   if (next < slot.parcels.size() && packages_.size() < most_kept_) {
     pack(slot.parcels[next]);
     command.input_soon = packages_.at(slot.parcels[next]).content;
   }
-  return {slot.host->host, std::move(command)};
+  return {slot.host->host, std::move(command), options};
 }
 
 /// Says how the parcel is made; it is when the first host needs it.

@@ -338,7 +338,6 @@ ParcelReply ParcelTaker::take(const ParcelRequest& request, FrameInput& input, c
     return reply;
   }
   input.set_on_wait([this, &request](std::chrono::milliseconds waited) {
-    // The launcher may have lost its power.
     const bool is_still = waited.count() >= request.patience_ms / 10;
     folder_->give_way(is_still ? CopyFolder::To::any_launcher : CopyFolder::To::own_launcher);
   });

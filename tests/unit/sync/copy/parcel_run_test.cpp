@@ -71,10 +71,16 @@ TEST(ParcelRun, ASlowHostGetsWhatIsKeptNoMoreMadeAgain) {
   EXPECT_LE(counted.most, kKept);
   EXPECT_EQ(run.kept(), 0U);
   std::map<std::size_t, Taken> taken;
-  for (const auto& round : remote.rounds)
-    for (const ssh::Task& task : round)
-      if (const auto& package = std::get<ssh::Command>(task.step).input_from)
-        take(*package, taken[task.host]);
+  for (const auto& round : remote.rounds) {
+    for (const ssh::Task& task : round) {
+      const auto& package = std::get<ssh::Command>(task.step).input_from;
+      if (!package) continue;
+      take(*package, taken[task.host]);
+      ASSERT_TRUE(task.options && task.options->timeout) << "it may never answer";
+      EXPECT_EQ(*task.options->timeout, std::chrono::minutes(10));
+      EXPECT_EQ(task.options->follows, ssh::Follows::more);
+    }
+  }
   for (const std::size_t host : {0, 1}) {
     EXPECT_TRUE(hosts[host].result.ok()) << hosts[host].result.error;
     EXPECT_EQ(hosts[host].bytes, text.size());
