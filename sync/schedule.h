@@ -99,7 +99,7 @@ class Schedule {
     int tries = 0;
     std::size_t begun = 0;  ///< value of begun_ when it last began or missed
     std::size_t missed_at = 0;
-    int blamed = 0;  ///< what others that took it from this host added to Member::failed
+    int blamed = 0;  ///< the part of Member::failed that takers of it added
   };
   struct Member {
     bool has_asked = false;

@@ -335,7 +335,7 @@ void run_supervised(const Run& run) {
   DataSets data =
       load_on_machine([&](const SampleMemory& memory) { return load_data(settings.data, memory); },
                       run.meeting, run.group.device);
-  refuse_unlike(data, run.group);  // before a model that does not fit hides it
+  refuse_unlike(data, run.group);  // a model that does not fit would hide it
   auto model = make_model(settings.model, data, run.group);
   SettingsObjective objective(std::move(model), std::move(data), settings.model,
                               training.train.precision);
