@@ -217,6 +217,14 @@ bool Schedule::is_awaited(std::size_t parcel) const {
   });
 }
 
+bool Schedule::is_expected_by_any(std::size_t parent) const {
+  return std::ranges::any_of(parts_, [&](const auto& parts) {
+    return std::ranges::any_of(parts.second, [&](const Part& each) {
+      return each.is_receiving && each.parent == parent && each.bytes == 0;
+    });
+  });
+}
+
 void Schedule::forget(std::size_t parcel) {
   parts_.erase(parcel);
   takers_.erase(parcel);

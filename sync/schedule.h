@@ -77,6 +77,9 @@ class Schedule {
   /// Whether a host is to ask again from where this parcel comes.
   bool is_awaited(std::size_t parcel) const;
 
+  /// Whether a host has been told to have a parcel from this one, and nothing of it has come yet.
+  bool is_expected_by_any(std::size_t parent) const;
+
   /// No host has or takes the parcel any more: it will be sent with another key.
   void forget(std::size_t parcel);
 

@@ -140,7 +140,8 @@ std::optional<ssh::NextTask> ParcelRun::go_on(Slot& slot) {
     if (slot.parcels.empty()) return std::nullopt;
     // Who waits may have it from here.
     const std::size_t last = slot.parcels.back();
-    if (relayings_.contains(last) && schedule_.is_awaited(last))
+    const bool is_awaited = relayings_.contains(last) && schedule_.is_awaited(last);
+    if (is_awaited || schedule_.is_expected_by_any(slot.host->host))
       return ssh::NextTask{std::nullopt, kAskAgain};
     slot.is_last = true;
     schedule_.set_serving(slot.host->host, Schedule::Serving::no);

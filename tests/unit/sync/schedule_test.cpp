@@ -96,6 +96,16 @@ TEST_F(ScheduleTest, AParcelIsAwaitedUntilItIsClearFromWhereItComes) {
   EXPECT_FALSE(schedule_.is_awaited(0)) << "it has failed";
 }
 
+TEST_F(ScheduleTest, AHostIsExpectedUntilTheFirstByteHasComeFromIt) {
+  ask(0);
+  serves(0);
+  EXPECT_FALSE(schedule_.is_expected_by_any(0));
+  EXPECT_EQ(ask(1), from(0));
+  EXPECT_TRUE(schedule_.is_expected_by_any(0));
+  schedule_.got_more(1, 0, 1, now_);
+  EXPECT_FALSE(schedule_.is_expected_by_any(0));
+}
+
 TEST_F(ScheduleTest, HostsFormAChain) {
   EXPECT_EQ(ask(0), kLauncher);
   for (std::size_t host = 1; host <= Schedule::kDeep; ++host) {
