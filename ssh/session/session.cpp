@@ -221,8 +221,9 @@ asio::awaitable<void> Session::exchange_keys(Deadline deadline) {
     if (is_connected() || reactor_.abandoned()) throw;
   }
   if (rc != SSH_OK) {
-    throw HostError(Failure::unreachable,
-                    fmt::format("the SSH handshake failed: {}", last_error()));
+    std::string why = last_error();
+    if (why == "Socket error: Success") why = "the server closed the connection";  // an end of file
+    throw HostError(Failure::unreachable, fmt::format("the SSH handshake failed: {}", why));
   }
 }
 
