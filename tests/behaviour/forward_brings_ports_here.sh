@@ -5,6 +5,7 @@
 source "$(dirname "$0")/harness.sh"
 needs_isolation
 lab 3 --behind
+keeps_connections
 cat >page.py <<'END'
 import http.server, sys
 class Page(http.server.BaseHTTPRequestHandler):
