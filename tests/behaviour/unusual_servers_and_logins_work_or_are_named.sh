@@ -64,8 +64,8 @@ fault restart-sshd h1 -o Ciphers=aes256-ctr -o LogLevel=VERBOSE
 printf 'Host h1\n  Ciphers aes128-ctr,aes256-ctr\n  AddressFamily inet\n' | prepends
 expect_exit 0 dtool command --runs_on h1 --command true
 printf 'Host h1\n  Ciphers aes128-ctr\n' | prepends
-expect_exit 1 dtool command --runs_on h1 --command true
-expect_error 'aes128-ctr|cipher|server closed the connection'  # it may have gone before its list was read
+names_the_cipher() { expect_exit 1 dtool command --runs_on h1 --command true; expect_error 'aes128-ctr|cipher'; }
+eventually 20 names_the_cipher  # the server may have gone before its list was read
 expect_exit 1 dtool command --runs_on h1 --ssh_program ssh --command true
 expect_error 'Unable to negotiate .*no matching cipher'
 printf 'Host h1\n  Ciphers +aes256-cbc\n' | prepends

@@ -244,6 +244,13 @@ std::string describe_end(const Trace& trace) {
       success_by_path_length(last, trace.end), last.reward);
 }
 
+std::string describe_step(const Trace& trace, std::size_t step) {
+  if (step == trace.moves.size()) return describe_end(trace);
+  return fmt::format("step {}: {}{}", step + 1,
+                     kActionNames[static_cast<std::size_t>(trace.moves[step])],
+                     was_blocked(trace, step) ? ", but the way is blocked" : "");
+}
+
 void begin_episode(const EnvironmentSettings& settings, Scene& scene, std::int64_t number) {
   const std::int64_t house = number / settings.episodes_per_house;
   const std::uint64_t key = house_number(scene.set, scene.seed, scene.sampler, house);

@@ -134,4 +134,7 @@ bool was_blocked(const Trace& trace, std::size_t step);
 /// A text such as `success after 23 steps, 4.5 m walked (shortest 4.0 m), SPL 0.89, reward 13.77`.
 std::string describe_end(const Trace& trace);
 
+/// The agent's move `step`, or behind the last one how the episode ended.
+std::string describe_step(const Trace& trace, std::size_t step);
+
 }  // namespace dtool::trainer

@@ -79,20 +79,12 @@ std::string frame(const House& house, const Episode& now) {
   return png_of(pixels, kPictureSide, 2 * kPictureSide);
 }
 
-/// What stands below the picture of a step.
-std::string caption(const Trace& trace, std::size_t step) {
-  if (step == trace.moves.size()) return describe_end(trace);
-  return fmt::format("step {}: {}{}", step + 1,
-                     kActionNames[static_cast<std::size_t>(trace.moves[step])],
-                     was_blocked(trace, step) ? ", but the way is blocked" : "");
-}
-
 /// One entry of the script's list: picture, words, and where the agent is, in degrees and pixels.
 std::string entry(const Trace& trace, std::size_t step) {
   const Episode& now = trace.episodes[step];
   const auto [x, y] = middle_of(now.cell);
   return fmt::format("[\"{}\",\"{}\",{},{},{},{}],\n", base64(frame(trace.house, now)),
-                     caption(trace, step), x, y, 90 * now.heading, 90 * view_heading(now));
+                     describe_step(trace, step), x, y, 90 * now.heading, 90 * view_heading(now));
 }
 
 /// The agent in the step that is shown: where it looks, and where its body points.

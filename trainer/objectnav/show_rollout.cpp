@@ -107,15 +107,7 @@ std::string text_picture(const Trace& trace, std::size_t step) {
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";
   }
-  text += "\n" + legend(trace);
-  if (step < trace.moves.size()) {
-    text += fmt::format("step {}: {}{}\n", step + 1,
-                        kActionNames[static_cast<std::size_t>(trace.moves[step])],
-                        was_blocked(trace, step) ? ", but the way is blocked" : "");
-  } else {
-    text += describe_end(trace) + "\n";
-  }
-  return text;
+  return text + "\n" + legend(trace) + describe_step(trace, step) + "\n";
 }
 
 constexpr std::chrono::milliseconds kStepShown{150};

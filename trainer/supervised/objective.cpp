@@ -17,11 +17,11 @@ std::vector<double> Objective::evaluate(Range range) {
   constexpr std::int64_t kChunk = 1024;  // bounds the memory
   const c10::NoGradGuard no_gradients;
   model().set_mode(Mode::evaluation);
-  const at::Tensor right = at::zeros({1}, data().test.inputs.options().dtype(at::kDouble));
+  const at::Tensor right = at::zeros({}, data().test.inputs.options().dtype(at::kDouble));
   double loss_sum = 0;
   for (auto begin = range.begin; begin < range.end; begin += kChunk) {
     const Batch batch = gather(data().test, Range{begin, std::min(begin + kChunk, range.end)});
-    loss_sum += loss(batch, right[0]).item<double>() * static_cast<double>(batch.size());
+    loss_sum += loss(batch, right).item<double>() * static_cast<double>(batch.size());
   }
   if (!counts_right()) return {loss_sum};
   return {loss_sum, right.item<double>()};
