@@ -19,9 +19,10 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "killfiles/printable.h"
 #include "ssh/machine/encodings.h"
 #include "ssh/machine/interrupts.h"
-#include "ssh/printable.h"
+#include "ssh/notice.h"
 
 namespace dtool::cli {
 
@@ -75,7 +76,7 @@ std::string through_gate(std::string_view text, Clean clean) {
   }
 }
 
-std::string gated(std::string_view text, Kept kept = Kept::lines) {
+std::string gated(std::string_view text, Allowed kept = Allowed::lines) {
   return through_gate(text, [kept](std::string_view part) { return printable(part, kept); });
 }
 
@@ -132,7 +133,7 @@ std::string as_json(const nlohmann::json& json, int indent) {
       escaped += each;
     }
   }
-  return printable(escaped, Kept::lines);
+  return printable(escaped, Allowed::lines);
 }
 
 void write_error(std::string_view bytes) {
@@ -171,7 +172,7 @@ void Console::write(std::string_view lines) {
 }
 
 void Console::pass_on(To to, std::string_view lines) {
-  const Kept kept = takes_color(to) ? Kept::colored_lines : Kept::bare_lines;
+  const Allowed kept = takes_color(to) ? Allowed::colored_lines : Allowed::bare_lines;
   const std::string text =
       is_terminal(to) ? gated(lines, kept) : through_gate(lines, std::identity());
   if (to == To::out) return write_answer(text);
@@ -192,7 +193,7 @@ void Console::steer(To to, OwnSequence sequence) {
 void Console::draw(const std::vector<std::string>& lines) {
   std::string text = "\x1b[H";
   for (std::size_t i = 0; i < lines.size(); ++i)
-    text += (i > 0 ? "\r\n" : "") + gated(lines[i], Kept::nothing) + "\x1b[K";
+    text += (i > 0 ? "\r\n" : "") + gated(lines[i], Allowed::nothing) + "\x1b[K";
   write_answer(text + "\x1b[J");
 }
 
@@ -414,7 +415,7 @@ std::string without_controls(std::string_view text) {
       clean += each;
     }
   }
-  return printable(clean, Kept::nothing);
+  return printable(clean, Allowed::nothing);
 }
 
 std::string counted(std::size_t number, std::string_view noun) {

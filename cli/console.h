@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "cli/large_texts.h"
-#include "ssh/printable.h"
+#include "killfiles/printable.h"
 
 namespace dtool::cli {
 
@@ -136,8 +136,8 @@ class Console {
 // Text for a terminal: without anything that would steer the terminal, and cut to the available
 // width.
 
-using ssh::Kept;
-using ssh::printable;
+using killfiles::Allowed;
+using killfiles::printable;
 
 /// The final state of a line that a program redrew with carriage returns; its line end stays.
 std::string as_drawn(std::string_view line);

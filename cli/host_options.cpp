@@ -26,7 +26,7 @@
 #include "ssh/host.h"
 #include "ssh/machine/encodings.h"
 #include "ssh/machine/files.h"
-#include "ssh/printable.h"
+#include "ssh/notice.h"
 #include "ssh/quote.h"
 
 namespace dtool::cli {

@@ -5,6 +5,7 @@ add_library(dtool_killfiles STATIC
   killfiles/killfile_folder.cpp
   killfiles/killfile_text.cpp
   killfiles/nearest.cpp
+  killfiles/printable.cpp
   killfiles/run.cpp
   killfiles/strict_toml.cpp
   killfiles/version.cpp

@@ -7,7 +7,7 @@
 #include <cctype>
 #include <optional>
 
-#include "ssh/printable.h"
+#include "killfiles/printable.h"
 
 namespace dtool::ssh {
 
@@ -58,7 +58,7 @@ namespace {
                                        result.exit_code - kBySignal));
   throw host::BadMessage(fmt::format("the answer {} (exit code {}){}{}", why, result.exit_code,
                                      result.err.empty() ? "" : ": ",
-                                     printable_words(result.err, 500)));
+                                     killfiles::printable_words(result.err, 500)));
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ add_library(dtool_ssh STATIC
   ssh/machine/process.cpp
   ssh/machine/reactor.cpp
   ssh/machine/run_to_end.cpp
-  ssh/printable.cpp
+  ssh/notice.cpp
   ssh/program/asker.cpp
   ssh/program/askpass.cpp
   ssh/program/kept_masters.cpp

@@ -13,7 +13,7 @@
 #include <utility>
 #include <variant>
 
-#include "ssh/printable.h"
+#include "killfiles/printable.h"
 #include "ssh/wire/check.h"
 #include "ssh/wire/copy.h"
 #include "ssh/wire/protocol.h"
@@ -45,7 +45,7 @@ requires(std::is_integral_v<Number>) std::string describe_value(Number value) {
 std::string describe_value(const std::string& value) {
   if (value.size() > kLongestText || value.find('\n') != value.npos)
     return describe_bytes(value.size());
-  return fmt::format("\"{}\"", printable(value, Kept::nothing));
+  return fmt::format("\"{}\"", killfiles::printable(value, killfiles::Allowed::nothing));
 }
 
 std::string describe_value(const host::Hidden& value) {
@@ -106,8 +106,8 @@ class HostTrace {
   void begin(const Task& task) {
     reader_.reset();
     if (const auto* program = std::get_if<LocalProgram>(&task.step)) {
-      write("here",
-            printable_start(fmt::format("{}", fmt::join(program->arguments, " ")), kLongestText));
+      write("here", killfiles::printable_start(
+                        fmt::format("{}", fmt::join(program->arguments, " ")), kLongestText));
       return;
     }
     const Command& command = std::get<Command>(task.step);
@@ -118,7 +118,7 @@ class HostTrace {
       write_frames("asked", requests);
       return;
     }
-    std::string text = printable_start(command.line, kLongestText);
+    std::string text = killfiles::printable_start(command.line, kLongestText);
     if (!command.input.empty())
       text += fmt::format(" with input of {} bytes", command.input.size());
     if (command.input_from != nullptr) text += " with what this machine makes";
@@ -140,7 +140,7 @@ class HostTrace {
       write("ended", fmt::format("exit code {}", result.exit_code));
     } else {
       write("ended", fmt::format("{}: {}", to_string(result.failure),
-                                 printable_start(result.error, kLongestText)));
+                                 killfiles::printable_start(result.error, kLongestText)));
     }
   }
 

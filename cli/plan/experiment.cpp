@@ -47,7 +47,7 @@ void refuse_unwritable(std::string_view key, const std::string& source) {
   };
   const auto found = std::ranges::find_if(key, is_unwritable);
   if (found == key.end()) return;
-  throw UsageError(fmt::format("{}: the key '{}' has {}", source, printable(key, Kept::nothing),
+  throw UsageError(fmt::format("{}: the key '{}' has {}", source, printable(key, Allowed::nothing),
                                *found == '\'' ? "an apostrophe" : "a control character"),
                    "a key is one line of printable characters without apostrophes");
 }

@@ -27,7 +27,7 @@
 #include "cli/record/record.h"
 #include "ssh/machine/encodings.h"
 #include "ssh/machine/files.h"
-#include "ssh/printable.h"
+#include "ssh/notice.h"
 #include "ssh/remote.h"
 #include "ssh/wire/tree.h"
 

@@ -190,7 +190,7 @@ std::string to_lines(const Completion& completion) {
   std::string lines;
   for (const Candidate& each : completion.candidates) {
     // A word with a line end or a tab would be read as two; the terminal would obey others.
-    if (printable(each.word, Kept::nothing) != each.word) continue;
+    if (printable(each.word, Allowed::nothing) != each.word) continue;
     lines += each.word + (each.about.empty() ? "" : "\t" + without_controls(each.about)) + "\n";
   }
   return lines + (completion.files == Files::yes ? ":files\n" : "");

@@ -29,7 +29,7 @@
 #include "ssh/fanout/fleet.h"
 #include "ssh/machine/files.h"
 #include "ssh/machine/interrupts.h"
-#include "ssh/printable.h"
+#include "ssh/notice.h"
 #include "ssh/program/askpass.h"
 
 namespace dtool::cli {

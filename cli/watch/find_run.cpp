@@ -18,7 +18,7 @@
 #include "cli/watch/run_status.h"
 #include "killfiles/nearest.h"
 #include "ssh/fanout/fleet.h"
-#include "ssh/printable.h"
+#include "ssh/notice.h"
 #include "ssh/quote.h"
 #include "ssh/script.h"
 

@@ -10,7 +10,7 @@
 #include <set>
 
 #include "ssh/config/config_block.h"
-#include "ssh/printable.h"
+#include "ssh/notice.h"
 
 namespace dtool::ssh {
 

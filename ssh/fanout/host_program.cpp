@@ -6,8 +6,8 @@
 #include <array>
 #include <utility>
 
+#include "killfiles/printable.h"
 #include "ssh/host_error.h"
-#include "ssh/printable.h"
 #include "ssh/quote.h"
 
 extern "C" {
@@ -103,7 +103,7 @@ asio::awaitable<void> bring_host_program(Connection& connection, std::string sys
   if (chosen == host_program_names().size())
     throw HostError(Failure::host_program,
                     fmt::format("it is {}, and this dtool has dtool-host for Linux {} only",
-                                printable_words(system, 100), known_machines()));
+                                killfiles::printable_words(system, 100), known_machines()));
   std::string said;
   CommandStreams streams;
   const HostProgram& program = kHostPrograms.at(chosen);
@@ -116,12 +116,12 @@ asio::awaitable<void> bring_host_program(Connection& connection, std::string sys
   const int exit_code = co_await connection.execute(std::move(line), std::move(streams), deadline);
   if (exit_code == 0) co_return;
   const std::string why = said.empty() ? fmt::format("exit code {}", exit_code) : said;
-  throw HostError(Failure::host_program,
-                  fmt::format("dtool-host cannot be put on it: {}", printable_words(why, 500)));
+  throw HostError(Failure::host_program, fmt::format("dtool-host cannot be put on it: {}",
+                                                     killfiles::printable_words(why, 500)));
 }
 
 HostError not_begun(int exit_code, const std::string& out, const std::string& errors) {
-  const std::string said = printable_words(errors.empty() ? out : errors, 200);
+  const std::string said = killfiles::printable_words(errors.empty() ? out : errors, 200);
   const auto fail = [](std::string sentence, std::string hint) {
     return HostError(Failure::host_program, std::move(sentence), std::move(hint));
   };

@@ -11,9 +11,10 @@
 #include <string_view>
 #include <utility>
 
+#include "killfiles/printable.h"
 #include "ssh/host_error.h"
 #include "ssh/kept/kept_connection.h"
-#include "ssh/printable.h"
+#include "ssh/notice.h"
 #include "ssh/program/askpass.h"
 #include "ssh/program/program.h"
 #include "ssh/program/secret_question.h"
@@ -93,7 +94,7 @@ asio::awaitable<void> Asker::answer(int caller, Opening& opening, const bool& is
   std::optional<Message> question = co_await await_message(reactor_, caller, soon);
   if (!question) co_return;
   const char kind = question->bytes.front();
-  std::string prompt = printable_start(question->bytes.substr(1), kLongestPrompt);
+  std::string prompt = killfiles::printable_start(question->bytes.substr(1), kLongestPrompt);
   while (prompt.ends_with(' ')) prompt.pop_back();
   if (kind == kNotice) {
     const OwnedFd terminal = open_terminal();

@@ -17,12 +17,12 @@
 #include <system_error>
 #include <utility>
 
+#include "killfiles/printable.h"
 #include "ssh/host_error.h"
 #include "ssh/machine/encodings.h"
 #include "ssh/machine/fd_bytes.h"
 #include "ssh/machine/files.h"
 #include "ssh/machine/process.h"
-#include "ssh/printable.h"
 #include "ssh/program/askpass.h"
 #include "ssh/program/kept_masters.h"
 #include "ssh/quote.h"
@@ -174,7 +174,7 @@ asio::awaitable<ProgramSettings> Masters::ask_settings(Host host, Opening& openi
   const Ended ended = co_await finish(all, environment, opening);
   ProgramSettings settings = read_program_settings(ended.out);
   if (ended.exit_code != 0 || settings.address.empty()) {
-    const std::string why = printable_words(ended.err, 500);
+    const std::string why = killfiles::printable_words(ended.err, 500);
     throw HostError(Failure::unreachable, "ssh cannot read its configuration: " + why);
   }
   static const std::string boot = boot_id();
@@ -250,7 +250,7 @@ asio::awaitable<void> Masters::open(Host host, std::string name, Opening& openin
     if (opening.refused) {
       throw HostError(Failure::not_authenticated,
                       fmt::format("the host asks: {} and there is no terminal to ask you at",
-                                  printable_start(*opening.refused, 200)),
+                                  killfiles::printable_start(*opening.refused, 200)),
                       "run dtool in a terminal, or load your key into an agent with ssh-add");
     }
     throw program_failure(ended.err, settings, opening.answers);

@@ -12,8 +12,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "killfiles/printable.h"
 #include "ssh/machine/files.h"
-#include "ssh/printable.h"
 #include "ssh/session/host_key.h"
 
 namespace dtool::ssh {
@@ -98,7 +98,7 @@ std::string last_line(std::string_view words) {
   }
   constexpr std::string_view kName = "ssh: ";
   if (last.starts_with(kName)) last.erase(0, kName.size());
-  return printable_start(last, 300);
+  return killfiles::printable_start(last, 300);
 }
 
 }  // namespace
@@ -192,8 +192,8 @@ HostError program_failure(std::string_view words, const ProgramSettings& setting
   if (says("Permission denied (") || says("Too many authentication failures")) {
     const std::string asked = answers == 0 ? "" : fmt::format(" after {} of your answers", answers);
     return {Failure::not_authenticated,
-            fmt::format("user {} was not let in by ssh{}: {}", printable_start(settings.user, 100),
-                        asked, last),
+            fmt::format("user {} was not let in by ssh{}: {}",
+                        killfiles::printable_start(settings.user, 100), asked, last),
             "is this the right user, and which ways to log in does the host take?"};
   }
   if (says("timed out")) {

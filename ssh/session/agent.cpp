@@ -18,7 +18,7 @@
 #include "ssh/host_error.h"
 #include "ssh/machine/encodings.h"
 #include "ssh/machine/fd_bytes.h"
-#include "ssh/printable.h"
+#include "ssh/notice.h"
 #include "ssh/session/session.h"
 
 namespace dtool::ssh {

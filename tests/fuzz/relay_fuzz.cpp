@@ -189,19 +189,19 @@ TEST(RelayFuzz, WhatIsShownOfAHostsTextSteersNoTerminal) {
                          "\xff"s});
   for (int i = 0; i < fuzz::rounds(3'000); ++i) {
     const std::string text = mutator.next();
-    for (const auto kept :
-         {cli::Kept::nothing, cli::Kept::lines, cli::Kept::colored_lines, cli::Kept::bare_lines}) {
-      const std::string shown = cli::printable(text, kept);
+    for (const auto kept : {cli::Allowed::nothing, cli::Allowed::lines, cli::Allowed::colored_lines,
+                            cli::Allowed::bare_lines}) {
+      const std::string shown = cli::killfiles::printable(text, kept);
       // A colour gets its end, each time.
-      if (kept != cli::Kept::colored_lines) {
-        EXPECT_EQ(cli::printable(shown, kept), shown);
+      if (kept != cli::Allowed::colored_lines) {
+        EXPECT_EQ(cli::killfiles::printable(shown, kept), shown);
       }
       for (std::size_t at = 0; at < shown.size(); ++at) {
         const auto byte = static_cast<unsigned char>(shown[at]);
         const auto next = at + 1 < shown.size() ? static_cast<unsigned char>(shown[at + 1]) : '\0';
-        const bool is_end = (byte == '\n' || byte == '\t') && kept != cli::Kept::nothing;
+        const bool is_end = (byte == '\n' || byte == '\t') && kept != cli::Allowed::nothing;
         const bool is_color =
-            byte == 0x1b && kept == cli::Kept::colored_lines && next == '[' &&
+            byte == 0x1b && kept == cli::Allowed::colored_lines && next == '[' &&
             shown[std::min(shown.find_first_not_of("0123456789;:", at + 2), shown.size() - 1)] ==
                 'm';
         EXPECT_TRUE((byte >= ' ' && byte != 0x7f) || is_end || is_color) << text;

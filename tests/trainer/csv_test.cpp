@@ -214,10 +214,11 @@ TEST(Csv, AMessageShowsAsMuchOfACellAsItNeedsAndOnlyWhatCanBeShown) {
   EXPECT_EQ(mistake_in("a\n" + forty + "\n"),
             "t.csv:2: column 'a': '" + forty + "' is not a number");
   EXPECT_EQ(mistake_in("a\n" + forty + "y\n"),
-            "t.csv:2: column 'a': '" + forty + "...' is not a number");
-  EXPECT_EQ(mistake_in("a\nx\ty z\x1f\n"),
-            "t.csv:2: column 'a': 'x?y z?' is not a number | data.separator is the character "
-            "between cells");
+            "t.csv:2: column 'a': '" + forty + "…' is not a number");
+  EXPECT_EQ(
+      mistake_in("a\nx\ty z\x1f\n"),
+      "t.csv:2: column 'a': 'x\\x09y z\\x1f' is not a number | data.separator is the character "
+      "between cells");
 }
 
 TEST(Csv, NumbersAreReadToTheLastBitInAnyLocale) {

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "killfiles/printable.h"
 #include "trainer/data/idx.h"
 #include "trainer/settings/usage_error.h"
 
@@ -23,12 +24,7 @@ constexpr int kEnd = -1;  ///< the end of the file
 
 /// As much of a cell as a message needs.
 std::string shown(std::string_view text) {
-  constexpr std::size_t kMost = 40;
-  std::string result(text.substr(0, kMost));
-  for (char& c : result) {
-    if (static_cast<unsigned char>(c) < ' ') c = '?';
-  }
-  return text.size() > kMost ? result + "..." : result;
+  return killfiles::printable_start(text, 40);
 }
 
 /// std::from_chars, which no locale changes, and which knows no leading plus.

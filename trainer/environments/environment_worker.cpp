@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "killfiles/printable.h"
 #include "trainer/data/data_settings.h"
 #include "trainer/environments/dtool_env.h"
 #include "trainer/settings/usage_error.h"
@@ -260,7 +261,8 @@ void EnvironmentWorker::fail(const std::string& how) {
   std::string words = output_tail_.substr(0, output_tail_.find_last_not_of(kBlank) + 1);
   words.erase(0, words.rfind('\n') + 1);  // all of a single line stay: npos + 1 is 0
   throw WorkerFailed(fmt::format("{} (process {}){}{}", how, process_,
-                                 words.empty() ? "" : "; its last words: ", printable(words)));
+                                 words.empty() ? "" : "; its last words: ",
+                                 killfiles::printable(words, killfiles::Allowed::nothing)));
 }
 
 /// The end of its words is seen a little before that of the process.

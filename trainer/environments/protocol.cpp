@@ -9,6 +9,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "killfiles/printable.h"
 #include "trainer/settings/usage_error.h"
 
 namespace dtool::trainer {
@@ -39,7 +40,7 @@ json parse(std::string_view line) {
 std::string plain(const json& text) {
   constexpr std::size_t kLongest = 2000;
   if (!text.is_string()) return "";
-  return printable(text.get<std::string>().substr(0, kLongest));
+  return killfiles::printable_start(text.get<std::string>(), kLongest);
 }
 
 std::int64_t whole_number(const json& value, std::int64_t most, const std::string& what) {

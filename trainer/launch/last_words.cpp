@@ -5,6 +5,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "killfiles/printable.h"
+
 #include <chrono>
 #include <cstdlib>
 #include <mutex>
@@ -40,6 +42,8 @@ void say_last_words(const std::string& message, const std::string& hint) {
   static bool said = false;
   std::string text = message + "\n";
   if (!hint.empty()) text += "hint: " + hint + "\n";
+  text =
+      killfiles::printable(text, killfiles::Allowed::lines);  // parts come from files and programs
   const std::unique_lock lock(saying, std::chrono::seconds(2));
   if (!lock || std::exchange(said, true)) return;
   if (!write_to_file(text)) write_whole(STDERR_FILENO, "dtool-trainer: " + text);

@@ -2,7 +2,6 @@
 // The one exception for a mistake that the user can correct: a flag, an experiment, a data file.
 #pragma once
 
-#include <algorithm>
 #include <stdexcept>
 #include <string>
 
@@ -15,12 +14,5 @@ struct UsageError : std::runtime_error {
       : std::runtime_error(message), hint(std::move(hint_text)) {}
   std::string hint;
 };
-
-/// Text of others on one line, without what steers a terminal.
-inline std::string printable(std::string text) {
-  std::ranges::replace_if(
-      text, [](unsigned char each) { return each < 0x20 || each == 0x7f; }, ' ');
-  return text;
-}
 
 }  // namespace dtool::trainer

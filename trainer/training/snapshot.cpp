@@ -12,6 +12,7 @@
 #include <optional>
 #include <string_view>
 
+#include "killfiles/printable.h"
 #include "trainer/settings/usage_error.h"
 #include "trainer/training/checkpoint_folder.h"
 #include "trainer/training/checkpoint_reader.h"
@@ -127,8 +128,7 @@ Number find_number(const Metadata& metadata, const std::string& key) {
   Number number{};
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || stop != text.data() + text.size()) {
-    throw UsageError(
-        fmt::format("its metadata has no number for {}, but '{}'", key, printable(text)));
+    throw UsageError(fmt::format("its metadata has no number for {}, but '{}'", key, text));
   }
   return number;
 }
@@ -196,7 +196,7 @@ class Fitting {
     const std::string kind = find_text(metadata_, "optimizer");
     if (kind != name_of(optimizer.kind())) {
       throw UsageError(fmt::format("it holds the state of {}, the experiment's optimizer is {}",
-                                   printable(kind), name_of(optimizer.kind())));
+                                   kind, name_of(optimizer.kind())));
     }
     add_all(kFirst, optimizer.state().first);
     add_all(kSecond, optimizer.state().second);
@@ -394,7 +394,7 @@ Resumed resume_from(const CommandLine& options, const Group& group, Weights& mod
     const auto before = saved.environment.find(name);
     if (group.rank != 0 || before == saved.environment.end() || before->second == now) continue;
     fmt::print("note: the environments' {} is '{}', in the checkpoint '{}'\n", name, now,
-               printable(before->second));
+               killfiles::printable(before->second, killfiles::Allowed::nothing));
   }
   saved.seed = fresh.seed;
   saved.world_size = fresh.world_size;

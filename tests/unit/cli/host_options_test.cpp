@@ -9,7 +9,7 @@
 
 #include "ssh/config/client_config.h"
 #include "ssh/machine/files.h"
-#include "ssh/printable.h"
+#include "ssh/notice.h"
 #include "ssh/quote.h"
 #include "tests/unit/fault.h"
 #include "tests/unit/temporary_folder.h"

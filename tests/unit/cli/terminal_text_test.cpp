@@ -51,34 +51,35 @@ TEST(WithoutControls, ControlCharactersDoNotReachTheTerminal) {
 }
 
 TEST(Printable, WhatSteersATerminalIsShown) {
-  EXPECT_EQ(printable("größer, 東京 – ok", Kept::nothing), "größer, 東京 – ok");
-  EXPECT_EQ(printable("\x1b]0;x\x07\b\x7f\r", Kept::lines), "\\x1b]0;x\\x07\\x08\\x7f\\x0d");
+  EXPECT_EQ(printable("größer, 東京 – ok", Allowed::nothing), "größer, 東京 – ok");
+  EXPECT_EQ(printable("\x1b]0;x\x07\b\x7f\r", Allowed::lines), "\\x1b]0;x\\x07\\x08\\x7f\\x0d");
   EXPECT_EQ(printable("\xc2\x9b"
                       "2J\xc2\xa0",
-                      Kept::lines),
+                      Allowed::lines),
             "\\u009b2J\xc2\xa0");
-  EXPECT_EQ(printable("\x9b\xff\xc3", Kept::lines), "\\x9b\\xff\\xc3");
-  EXPECT_EQ(printable("\xc0\x9b\xe0\x82\x9b\xed\xa0\x80", Kept::lines),
+  EXPECT_EQ(printable("\x9b\xff\xc3", Allowed::lines), "\\x9b\\xff\\xc3");
+  EXPECT_EQ(printable("\xc0\x9b\xe0\x82\x9b\xed\xa0\x80", Allowed::lines),
             "\\xc0\\x9b\\xe0\\x82\\x9b\\xed\\xa0\\x80");
-  EXPECT_EQ(printable("\u202e\u2066\u2069\u2070", Kept::lines), "\\u202e\\u2066\\u2069\u2070");
+  EXPECT_EQ(printable("\u202e\u2066\u2069\u2070", Allowed::lines), "\\u202e\\u2066\\u2069\u2070");
 }
 
 TEST(Printable, TheStartEndsWithAWholeCharacter) {
-  EXPECT_EQ(ssh::printable_start("abc\n", 9), "abc\\x0a");
-  EXPECT_EQ(ssh::printable_words("abc\nd \r\n\n", 9), "abc\\x0ad");
-  EXPECT_EQ(ssh::printable_words("\n", 9), "");
-  EXPECT_EQ(ssh::printable_start("abcdef", 3), "abc…");
-  EXPECT_EQ(ssh::printable_start("größer", 3), "gr…");
-  EXPECT_EQ(ssh::printable_start("\x9f\x9f\x9f", 2), "…");
+  EXPECT_EQ(killfiles::printable_start("abc\n", 9), "abc\\x0a");
+  EXPECT_EQ(killfiles::printable_words("abc\nd \r\n\n", 9), "abc\\x0ad");
+  EXPECT_EQ(killfiles::printable_words("\n", 9), "");
+  EXPECT_EQ(killfiles::printable_start("abcdef", 3), "abc…");
+  EXPECT_EQ(killfiles::printable_start("größer", 3), "gr…");
+  EXPECT_EQ(killfiles::printable_start("\x9f\x9f\x9f", 2), "…");
 }
 
 TEST(Printable, KeepsWhatItIsTold) {
-  EXPECT_EQ(printable("a\tb\n", Kept::nothing), "a\\x09b\\x0a");
-  EXPECT_EQ(printable("a\tb\n", Kept::lines), "a\tb\n");
-  EXPECT_EQ(printable("\x1b[1;31mred\nplain", Kept::lines), "\\x1b[1;31mred\nplain");
-  EXPECT_EQ(printable("\x1b[1;31mred\nplain", Kept::colored_lines), "\x1b[1;31mred\x1b[0m\nplain");
-  EXPECT_EQ(printable("\x1b[1;31mred\x1b[2J", Kept::bare_lines), "red\\x1b[2J");
-  EXPECT_EQ(printable("\x1b[", Kept::colored_lines), "\\x1b[");
+  EXPECT_EQ(printable("a\tb\n", Allowed::nothing), "a\\x09b\\x0a");
+  EXPECT_EQ(printable("a\tb\n", Allowed::lines), "a\tb\n");
+  EXPECT_EQ(printable("\x1b[1;31mred\nplain", Allowed::lines), "\\x1b[1;31mred\nplain");
+  EXPECT_EQ(printable("\x1b[1;31mred\nplain", Allowed::colored_lines),
+            "\x1b[1;31mred\x1b[0m\nplain");
+  EXPECT_EQ(printable("\x1b[1;31mred\x1b[2J", Allowed::bare_lines), "red\\x1b[2J");
+  EXPECT_EQ(printable("\x1b[", Allowed::colored_lines), "\\x1b[");
 }
 
 TEST(AsDrawn, IsWhatStandsThereLast) {

@@ -6,7 +6,7 @@
 
 #include <random>
 
-#include "ssh/printable.h"
+#include "ssh/notice.h"
 #include "tests/unit/fault.h"
 #include "tests/unit/temporary_folder.h"
 

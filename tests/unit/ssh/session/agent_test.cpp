@@ -10,7 +10,6 @@
 #include <functional>
 
 #include "ssh/machine/encodings.h"
-#include "ssh/printable.h"
 #include "tests/unit/ssh/login.h"
 
 namespace dtool::ssh {

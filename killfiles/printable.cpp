@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "ssh/printable.h"
+#include "killfiles/printable.h"
 
 #include <fmt/format.h>
 
 #include <optional>
 #include <utility>
 
-namespace dtool::ssh {
+namespace dtool::killfiles {
 
 namespace {
 
@@ -56,21 +56,21 @@ std::size_t color_at(std::string_view text, std::size_t at) {
 
 }  // namespace
 
-std::string printable(std::string_view text, Kept kept) {
+std::string printable(std::string_view text, Allowed kept) {
   std::string shown;
   shown.reserve(text.size());
   bool is_colored = false;
   for (std::size_t at = 0; at < text.size();) {
     const char each = text[at];
-    const bool knows_colors = kept == Kept::colored_lines || kept == Kept::bare_lines;
+    const bool knows_colors = kept == Allowed::colored_lines || kept == Allowed::bare_lines;
     if (const std::size_t color = knows_colors ? color_at(text, at) : 0; color > 0) {
-      is_colored = kept == Kept::colored_lines;
+      is_colored = kept == Allowed::colored_lines;
       if (is_colored) shown += text.substr(at, color);
       at += color;
       continue;
     }
     const Character character = character_at(text, at);
-    if ((each == '\n' || each == '\t') && kept != Kept::nothing) {
+    if ((each == '\n' || each == '\t') && kept != Allowed::nothing) {
       // A colour that a program leaves on ends with its line, before what others say.
       if (each == '\n' && std::exchange(is_colored, false)) shown += "\x1b[0m";
       shown += each;
@@ -88,44 +88,13 @@ std::string printable(std::string_view text, Kept kept) {
 }
 
 std::string printable_start(std::string_view text, std::size_t longest) {
-  if (text.size() <= longest) return printable(text, Kept::nothing);
+  if (text.size() <= longest) return printable(text, Allowed::nothing);
   while (longest > 0 && continues_character(text[longest])) --longest;
-  return printable(text.substr(0, longest), Kept::nothing) + "…";
+  return printable(text.substr(0, longest), Allowed::nothing) + "…";
 }
 
 std::string printable_words(std::string_view text, std::size_t longest) {
   return printable_start(text.substr(0, text.find_last_not_of(" \t\r\n") + 1), longest);
 }
 
-namespace {
-
-std::function<void(std::string_view)>& taker_of_notices() {
-  static std::function<void(std::string_view)> taker;
-  return taker;
-}
-
-int questions = 0;  // all in one thread, the event loop's
-
-}  // namespace
-
-OpenQuestion::OpenQuestion() {
-  ++questions;
-}
-
-OpenQuestion::~OpenQuestion() {
-  --questions;
-}
-
-bool is_question_open() {
-  return questions > 0;
-}
-
-void give_notices_to(std::function<void(std::string_view)> taker) {
-  taker_of_notices() = std::move(taker);
-}
-
-void notice(std::string_view line) {
-  if (taker_of_notices()) taker_of_notices()(line);
-}
-
-}  // namespace dtool::ssh
+}  // namespace dtool::killfiles
