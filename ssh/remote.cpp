@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <optional>
 
@@ -12,41 +13,12 @@
 namespace dtool::ssh {
 
 std::string_view to_string(Failure failure) {
-  switch (failure) {
-    case Failure::none:
-      return "none";
-    case Failure::unreachable:
-      return "unreachable";
-    case Failure::connect_timed_out:
-      return "connect_timed_out";
-    case Failure::host_key_unknown:
-      return "host_key_unknown";
-    case Failure::host_key_changed:
-      return "host_key_changed";
-    case Failure::host_key_revoked:
-      return "host_key_revoked";
-    case Failure::host_key_unproven:
-      return "host_key_unproven";
-    case Failure::not_authenticated:
-      return "not_authenticated";
-    case Failure::timed_out:
-      return "timed_out";
-    case Failure::connection_lost:
-      return "connection_lost";
-    case Failure::too_much_output:
-      return "too_much_output";
-    case Failure::not_started:
-      return "not_started";
-    case Failure::local_program:
-      return "local_program";
-    case Failure::host_program:
-      return "host_program";
-    case Failure::unproven:
-      return "unproven";
-    case Failure::ended:
-      return "ended";
-  }
-  return "none";
+  constexpr auto kNames = std::to_array<std::string_view>(
+      {"none", "unreachable", "connect_timed_out", "host_key_unknown", "host_key_changed",
+       "host_key_revoked", "host_key_unproven", "not_authenticated", "timed_out", "connection_lost",
+       "too_much_output", "not_started", "local_program", "host_program", "unproven", "ended"});
+  static_assert(kNames.size() == static_cast<std::size_t>(Failure::ended) + 1);
+  return kNames.at(static_cast<std::size_t>(failure));
 }
 
 namespace {

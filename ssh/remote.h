@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -148,6 +149,21 @@ struct HostResult {
   std::chrono::milliseconds elapsed{0};
 
   bool ok() const { return failure == Failure::none && exit_code == 0; }
+
+  /// Exit code 1: the host answered, and the sentence says why the answer is not good.
+  HostResult& fail(std::string sentence, std::string mend = {}) {
+    exit_code = 1;
+    error = std::move(sentence);
+    hint = std::move(mend);
+    return *this;
+  }
+  /// The same without an exit code.
+  HostResult& fail(Failure why, std::string sentence, std::string mend = {}) {
+    failure = why;
+    error = std::move(sentence);
+    hint = std::move(mend);
+    return *this;
+  }
 };
 
 /// In HostResult::hint it stands for the hosts that share the hint, in the form of --runs_on.
@@ -234,6 +250,18 @@ host::Frame read_frame(const HostResult& result, std::size_t number = 0);
 template <typename Reply>
 Reply read_reply(const HostResult& result) {
   return host::open<Reply>(read_frame(result));
+}
+
+/// The one reply in a result. Nothing if the host failed; then `result` gets its error and hint.
+template <typename Reply>
+std::optional<Reply> reply_in(HostResult& result) {
+  if (result.failure != Failure::none) return std::nullopt;
+  try {
+    return read_reply<Reply>(result);
+  } catch (const host::BadMessage& error) {
+    result.fail(error.what(), error.hint());
+    return std::nullopt;
+  }
 }
 
 }  // namespace dtool::ssh

@@ -20,6 +20,7 @@
 #include "ssh/host/files.h"
 #include "ssh/machine/encodings.h"
 #include "ssh/machine/files.h"
+#include "ssh/wire/words.h"
 #include "sync/open_folder.h"
 
 namespace dtool::tree_sync {
@@ -45,29 +46,21 @@ class Kept {
     std::ifstream file(path, std::ios::binary);
     text_.assign(std::istreambuf_iterator<char>(file), {});
     rest_ = text_;
-    if (next() != root.native()) rest_ = {};
-    name_ = next();
+    if (host::cut(rest_, '\0') != root.native()) rest_ = {};
+    name_ = host::cut(rest_, '\0');
   }
 
   /// The word for that file; nothing if it has changed. To be asked in the names' order.
   std::string_view find(const std::string& name, const std::string& identity) {
-    for (; !name_.empty() && name_ < name; name_ = next()) next();
+    for (; !name_.empty() && name_ < name; name_ = host::cut(rest_, '\0')) host::cut(rest_, '\0');
     if (name_ != name) return {};
-    const std::string_view known = next();
-    name_ = next();
+    const std::string_view known = host::cut(rest_, '\0');
+    name_ = host::cut(rest_, '\0');
     const bool holds = known.size() == identity.size() + kWord && known.starts_with(identity);
     return holds ? known.substr(identity.size()) : std::string_view{};
   }
 
  private:
-  /// Up to the next NUL; empty at the end.
-  std::string_view next() {
-    const std::size_t end = rest_.find('\0');
-    const std::string_view word = rest_.substr(0, end);
-    rest_.remove_prefix(end == rest_.npos ? rest_.size() : end + 1);
-    return word;
-  }
-
   std::string text_;
   std::string_view rest_;
   std::string_view name_;  ///< the name whose identity and word come next

@@ -119,8 +119,7 @@ std::vector<std::string> git_files(const fs::path& folder) {
   std::vector<std::string> names;
   std::string_view rest = answer->out;
   while (!rest.empty()) {
-    std::string_view name = rest.substr(0, rest.find('\0'));
-    rest.remove_prefix(std::min(name.size() + 1, rest.size()));
+    std::string_view name = host::cut(rest, '\0');
     if (name.ends_with('/')) name.remove_suffix(1);  // an untracked repository
     require_inside(name);
     names.emplace_back(name);
@@ -140,8 +139,7 @@ bool names_filters(const fs::path& folder) {
   if (!answer) return true;
   std::string_view rest = answer->out;
   while (!rest.empty()) {
-    const std::string_view line = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    const std::string_view line = host::cut_line(rest);
     if (!line.starts_with("system\t") && !line.starts_with("global\t")) return true;
   }
   return false;
@@ -204,8 +202,7 @@ SeenIndex::SeenIndex(const fs::path& folder, const fs::path& root) : root_(root)
   std::vector<std::string> skipped;
   // `H 100644 HASH 0<tab>NAME`
   for (std::string_view rest = answer->out; !rest.empty();) {
-    const std::string_view line = rest.substr(0, rest.find('\0'));
-    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    const std::string_view line = host::cut(rest, '\0');
     const std::string name(line.substr(std::min(line.find('\t'), line.size() - 1) + 1));
     require_inside(name);
     if (line.substr(1).starts_with(" 160000 ")) inner_.push_back(name);
@@ -256,8 +253,7 @@ std::size_t fields_before_path(std::string_view line) {
 
 /// `1 .M N... 100644 100644 100644 HASH HASH PATH`
 std::string path_in(std::string_view line) {
-  for (std::size_t field = fields_before_path(line); field > 0; --field)
-    line.remove_prefix(std::min(line.find(' ') + 1, line.size()));
+  for (std::size_t field = fields_before_path(line); field > 0; --field) host::cut(line, ' ');
   return std::string(line);
 }
 
@@ -280,13 +276,8 @@ std::optional<GitState> git_state(const fs::path& folder, const std::string& lef
   if (!answer || answer->exit_code != 0) return std::nullopt;
   GitState state;
   std::string_view rest = answer->out;
-  const auto cut = [&rest] {
-    const std::string_view line = rest.substr(0, rest.find('\0'));
-    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
-    return line;
-  };
   while (!rest.empty()) {
-    const std::string_view line = cut();
+    const std::string_view line = host::cut(rest, '\0');
     if (line.starts_with(kCommit)) state.commit = line.substr(kCommit.size());
     if (line.starts_with(kBranch) && line.substr(kBranch.size()) != "(detached)")
       state.branch = line.substr(kBranch.size());
@@ -294,7 +285,8 @@ std::optional<GitState> git_state(const fs::path& folder, const std::string& lef
     state.is_dirty = true;
     if (line.starts_with("? ")) state.untracked.emplace_back(line.substr(2));
     if (fields_before_path(line) > 0) state.changed.push_back(path_in(line));
-    if (line.starts_with("2 ")) state.changed.emplace_back(cut());  // its name before
+    if (line.starts_with("2 "))
+      state.changed.emplace_back(host::cut(rest, '\0'));  // its name before
   }
   for (const std::string& name : index.inner()) {
     std::error_code missing;
@@ -331,8 +323,7 @@ std::optional<std::uintmax_t> committed_bytes(const fs::path& root,
   std::uintmax_t bytes = 0;
   // `100644 blob HASH    SIZE<tab>NAME`
   for (std::string_view rest = answer->out; !rest.empty();) {
-    const std::string_view line = rest.substr(0, rest.find('\0'));
-    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    const std::string_view line = host::cut(rest, '\0');
     const std::string_view head = line.substr(0, line.find('\t'));
     const auto size = host::parse_number<std::uintmax_t>(head.substr(head.rfind(' ') + 1));
     if (size) bytes += *size;  // a repository inside has `-`

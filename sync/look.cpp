@@ -7,7 +7,6 @@
 
 #include "ssh/machine/encodings.h"
 #include "ssh/wire/tree.h"
-#include "sync/replies.h"
 
 namespace dtool::tree_sync {
 namespace {
@@ -55,7 +54,7 @@ class Looking {
     auto results = remote_.run(std::move(tasks), events, options_);
     std::vector<std::optional<host::LookReply>> replies;
     for (std::size_t i = 0; i < places.size(); ++i) {
-      replies.push_back(reply_in<host::LookReply>(results[i]));
+      replies.push_back(ssh::reply_in<host::LookReply>(results[i]));
       results[i].out.clear();
       if (with.mark.empty()) looked_[places[i]].result = std::move(results[i]);
     }

@@ -181,9 +181,8 @@ void explain_pull(ssh::HostResult& result) {
     return;
   }
   if (result.exit_code == kTimedOut) {
-    result.failure = ssh::Failure::timed_out;
-    result.error = "nothing came from it for too long (--timeout)";
-    result.hint = "see whether its disk answers; the same command goes on from here";
+    result.fail(ssh::Failure::timed_out, "nothing came from it for too long (--timeout)",
+                "see whether its disk answers; the same command goes on from here");
     return;
   }
   const std::string reason = complaint(result.err);
@@ -244,26 +243,23 @@ Pulled Pulling::finish(std::size_t host, ssh::HostResult result) {
   try {
     const auto [other_kinds, foreign] = slot.staging.place(left_out, pulls_[slot.index].foreign);
     if ((!other_kinds.empty() || !foreign.empty()) && pulled.result.ok()) {
-      pulled.result.exit_code = 1;
       pulled.has_foreign = !foreign.empty();
-      pulled.result.error =
+      pulled.result.fail(
           foreign.empty()
               ? fmt::format(
                     "something of another kind (file, link or folder) is in the place of {}",
                     first_of(other_kinds))
               : fmt::format("files on this machine were edited, or did not come from the host: {}",
-                            first_of(foreign));
-      pulled.result.hint = "move it away here, or name another folder";
+                            first_of(foreign)),
+          "move it away here, or name another folder");
     }
   } catch (const std::filesystem::filesystem_error& error) {
-    pulled.result.exit_code = 1;
-    pulled.result.error = error.what();
+    pulled.result.fail(error.what());
   }
   if (!left_out.empty() && pulled.result.ok()) {
-    pulled.result.exit_code = 1;
-    pulled.result.error =
-        fmt::format("changed whenever it was read, and did not come: {}", first_of(left_out));
-    pulled.result.hint = "the same command brings it when it is written";
+    pulled.result.fail(
+        fmt::format("changed whenever it was read, and did not come: {}", first_of(left_out)),
+        "the same command brings it when it is written");
   }
   return pulled;
 }

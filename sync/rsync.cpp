@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "ssh/quote.h"
+#include "ssh/wire/words.h"
 #include "sync/staging.h"
 
 namespace dtool::tree_sync {
@@ -132,8 +133,7 @@ std::string complaint(std::string_view err) {
   bool is_cause_rsyncs = false;
   std::string_view last;
   while (!err.empty()) {
-    std::string_view line = err.substr(0, err.find('\n'));
-    err.remove_prefix(std::min(line.size() + 1, err.size()));
+    std::string_view line = host::cut_line(err);
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.empty()) continue;
     last = line;

@@ -22,7 +22,6 @@
 #include "ssh/wire/check.h"
 #include "ssh/wire/protocol.h"
 #include "ssh/wire/words.h"
-#include "sync/replies.h"
 
 namespace dtool::cli {
 namespace {
@@ -50,7 +49,7 @@ class Asking : public AnswerCount {
   void on_result(std::size_t host, const ssh::HostResult& result) override {
     Answer& answer = answers_[host];
     answer.result = result;
-    if (auto reply = tree_sync::reply_in<host::PythonReply>(answer.result))
+    if (auto reply = ssh::reply_in<host::PythonReply>(answer.result))
       answer.reply = *std::move(reply);
     AnswerCount::on_result(host, answer.result);
   }

@@ -68,14 +68,6 @@ constexpr std::array<std::string_view, 20> kUsed = {"addressfamily",
                                                     "connecttimeout",
                                                     "certificatefile"};
 
-std::string to_lower(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return lower;
-}
-
 std::string_view trim(std::string_view text) {
   const std::string_view::size_type begin = text.find_first_not_of(kBlanks);
   if (begin == std::string_view::npos) return {};
@@ -116,11 +108,7 @@ std::vector<std::string> split_words(std::string_view text) {
 
 std::vector<std::string> split_commas(std::string_view list) {
   std::vector<std::string> parts;
-  for (std::size_t begin = 0; begin <= list.size();) {
-    const std::size_t end = std::min(list.find(',', begin), list.size());
-    parts.emplace_back(trim(list.substr(begin, end - begin)));
-    begin = end + 1;
-  }
+  for (const std::string_view part : host::split(list, ',')) parts.emplace_back(trim(part));
   return parts;
 }
 
@@ -142,11 +130,11 @@ void require_value(const std::string& keyword, const std::string& value) {
           fmt::format("ConnectTimeout '{}' is not a time such as 10 or 1m30s", value));
     }
   } else if (keyword == "identitiesonly") {
-    const std::string word = to_lower(value);
+    const std::string word = host::to_lower(value);
     if (word != "yes" && word != "no" && word != "true" && word != "false") {
       throw std::invalid_argument(fmt::format("IdentitiesOnly '{}' is not yes or no", value));
     }
-  } else if (keyword == "proxyjump" && to_lower(value) != "none") {
+  } else if (keyword == "proxyjump" && host::to_lower(value) != "none") {
     for (const std::string& jump : split_commas(value)) require_jump(jump);
   }
 }
@@ -172,7 +160,7 @@ std::vector<ConfigCondition> read_match(const std::vector<std::string>& words) {
       argument = word.substr(equals + 1);
       word.resize(equals);
     }
-    condition.kind = to_lower(word);
+    condition.kind = host::to_lower(word);
     if (condition.kind == "all" && !condition.negated && !argument) continue;
     if (std::ranges::find(kBareNever, condition.kind) != kBareNever.end()) {
       conditions.push_back({"never", {}, false});
@@ -204,7 +192,7 @@ std::string find_undecided(const std::vector<std::string>& words, const std::str
       "exec", "final", "localnetwork", "tagged", "version", "sessiontype", "command"};
   for (const std::string& each : words) {
     const std::size_t begin = each.starts_with('!') ? 1 : 0;
-    const std::string word = to_lower(each.substr(begin, each.find('=') - begin));
+    const std::string word = host::to_lower(each.substr(begin, each.find('=') - begin));
     if (std::ranges::find(kOnlySsh, word) != kOnlySsh.end())
       return fmt::format("Match {} ({})", word, place);
   }
@@ -268,7 +256,7 @@ class ConfigReader {
     line = trim(line);
     if (line.empty() || line.front() == '#') return;
     const std::size_t end = std::min(line.find_first_of(" \t\r\f\v="), line.size());
-    const std::string keyword = to_lower(line.substr(0, end));
+    const std::string keyword = host::to_lower(line.substr(0, end));
     std::string_view rest = trim(line.substr(end));
     if (rest.starts_with('=')) rest = trim(rest.substr(1));
     if (keyword == "include") {
@@ -291,7 +279,7 @@ class ConfigReader {
       blocks_.back().settings.push_back(
           read_config_setting(line.substr(0, end), rest, ValueForm::file));
     } else if (keyword == "ignoreunknown") {
-      for (const std::string& word : split_words(to_lower(rest)))
+      for (const std::string& word : split_words(host::to_lower(rest)))
         std::ranges::move(split_commas(word), std::back_inserter(ignored_));
     } else {
       note_unless_known(keyword, place, ignored_);
@@ -327,7 +315,7 @@ class ConfigReader {
 
 ConfigSetting read_config_setting(std::string_view keyword, std::string_view value,
                                   ValueForm form) {
-  ConfigSetting setting = {to_lower(keyword), {}};
+  ConfigSetting setting = {host::to_lower(keyword), {}};
   const bool may_be_several = setting.keyword.ends_with("knownhostsfile");
   const bool is_quoted = value.find('"') != std::string_view::npos;
   if (setting.keyword == "proxycommand") {  // the rest of the line, quotes and all

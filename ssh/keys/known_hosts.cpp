@@ -8,8 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
-#include <cstdint>
 #include <optional>
 #include <system_error>
 #include <unordered_map>
@@ -18,6 +16,7 @@
 #include "ssh/config/config_block.h"
 #include "ssh/machine/encodings.h"
 #include "ssh/machine/files.h"
+#include "ssh/wire/words.h"
 
 // EVP would look the algorithm up by name, lock and count references for each of the millions of
 // hashes that a thousand hosts take; these are the same code without that.
@@ -101,21 +100,15 @@ void KnownHostsFile::Lines::add_names(std::string_view names, std::size_t at) {
     patterns.push_back(at);
     return;
   }
-  while (!names.empty()) {
-    const std::size_t comma = std::min(names.find(','), names.size());
-    by_name[to_lower(names.substr(0, comma))].push_back(at);
-    names.remove_prefix(std::min(comma + 1, names.size()));
-  }
+  while (!names.empty()) by_name[host::to_lower(host::cut(names, ','))].push_back(at);
 }
 
 void KnownHostsFile::Lines::read(std::string_view text) {
   for (std::size_t number = 1; !text.empty(); ++number) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    if (auto line = read_known_hosts_line(text.substr(0, end), number)) {
+    if (auto line = read_known_hosts_line(host::cut_line(text), number)) {
       all.push_back(std::move(*line));
       add_names(all.back().names, all.size() - 1);
     }
-    text.remove_prefix(std::min(end + 1, text.size()));
   }
 }
 
@@ -218,7 +211,7 @@ KnownHosts::Findings KnownHosts::look(const Endpoint& endpoint, const std::strin
 
 KeyVerdict KnownHosts::judge(const Endpoint& endpoint, std::string_view blob) {
   const std::string name = name_on_record(endpoint);
-  const std::string plain_name = to_lower(endpoint.key_name);
+  const std::string plain_name = host::to_lower(endpoint.key_name);
   Findings found = look(endpoint, name, blob);
   for (const auto& each : {found.revoked, found.unclear, found.same, found.other}) {
     if (each) return *each;
@@ -279,7 +272,7 @@ std::vector<std::string> key_algorithms(const std::vector<std::string>& types_on
 }
 
 std::string name_on_record(const Endpoint& endpoint) {
-  const std::string name = to_lower(endpoint.key_name);
+  const std::string name = host::to_lower(endpoint.key_name);
   return endpoint.key_port == 22 ? name : fmt::format("[{}]:{}", name, endpoint.key_port);
 }
 
@@ -353,10 +346,9 @@ bool is_about(std::string_view names, std::string_view name) {
   constexpr std::size_t kTooLong = 1023;  // ssh reads no further
   std::vector<std::string> patterns;
   while (!names.empty()) {
-    const std::string_view pattern = names.substr(0, names.find(','));
+    const std::string_view pattern = host::cut(names, ',');
     if (pattern.size() - (pattern.starts_with('!') ? 1 : 0) >= kTooLong) return false;
-    patterns.push_back(to_lower(pattern));
-    names.remove_prefix(std::min(pattern.size() + 1, names.size()));
+    patterns.push_back(host::to_lower(pattern));
   }
   return matches_any(name, patterns);
 }
@@ -369,24 +361,12 @@ std::optional<std::string> read_key_blob(std::string_view text) {
 }
 
 std::optional<std::string_view> type_of_blob(std::string_view blob) {
-  constexpr std::size_t kLength = 4;
-  if (blob.size() < kLength) return std::nullopt;
-  std::uint32_t size = 0;
-  for (const char each : blob.substr(0, kLength))
-    size = size << 8 | static_cast<std::uint8_t>(each);
-  blob.remove_prefix(kLength);
-  if (size == 0 || size >= blob.size()) return std::nullopt;
-  return blob.substr(0, size);
+  const auto type = take_string(blob);
+  return type && !type->empty() && !blob.empty() ? type : std::nullopt;
 }
 
 std::optional<std::string> decode_base64(std::string_view text) {
   return text.empty() ? std::nullopt : from_base64(text);
-}
-
-std::string to_lower(std::string_view text) {
-  std::string lower(text);
-  for (char& each : lower) each = static_cast<char>(std::tolower(static_cast<unsigned char>(each)));
-  return lower;
 }
 
 }  // namespace dtool::ssh

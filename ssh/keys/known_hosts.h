@@ -62,8 +62,6 @@ std::optional<std::string_view> type_of_blob(std::string_view blob);
 /// Decodes base64. Nothing if the text is empty or malformed, padding included.
 std::optional<std::string> decode_base64(std::string_view text);
 
-std::string to_lower(std::string_view text);
-
 enum class HostKeyState {
   known,
   unknown,    ///< no line is about the host

@@ -48,6 +48,34 @@ std::string random_hex(std::size_t bytes) {
   return text;
 }
 
+std::string ssh_number(std::uint32_t number) {
+  std::string bytes;
+  for (const int shift : {24, 16, 8, 0}) bytes += static_cast<char>(number >> shift & 0xff);
+  return bytes;
+}
+
+std::string ssh_string(std::string_view bytes) {
+  return ssh_number(static_cast<std::uint32_t>(bytes.size())).append(bytes);
+}
+
+std::optional<std::uint32_t> take_number(std::string_view& bytes) {
+  constexpr std::size_t kSize = 4;
+  if (bytes.size() < kSize) return std::nullopt;
+  std::uint32_t number = 0;
+  for (const char each : bytes.substr(0, kSize))
+    number = number << 8 | static_cast<std::uint8_t>(each);
+  bytes.remove_prefix(kSize);
+  return number;
+}
+
+std::optional<std::string_view> take_string(std::string_view& bytes) {
+  std::string_view rest = bytes;
+  const auto size = take_number(rest);
+  if (!size || *size > rest.size()) return std::nullopt;
+  bytes = rest.substr(*size);
+  return rest.substr(0, *size);
+}
+
 Sha256::Sha256() : context_(EVP_MD_CTX_new(), &EVP_MD_CTX_free) {
   if (context_ == nullptr || EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) != 1)
     throw std::runtime_error("this machine's OpenSSL has no SHA-256");

@@ -7,14 +7,17 @@
 #include <pwd.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <iterator>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
 
 namespace dtool::ssh {
 
@@ -56,6 +59,13 @@ std::filesystem::path home_folder() {
 std::filesystem::path from_home(std::string_view path) {
   if (path == "~") return home_folder();
   return path.starts_with("~/") ? home_folder() / path.substr(2) : std::filesystem::path(path);
+}
+
+std::optional<std::filesystem::path> below(const std::filesystem::path& path,
+                                           const std::filesystem::path& folder) {
+  std::filesystem::path rest = path.lexically_relative(folder);
+  const bool is_outside = rest.empty() || *rest.begin() == "..";
+  return is_outside ? std::nullopt : std::optional(std::move(rest));
 }
 
 struct stat status_of(const std::filesystem::path& file) {
@@ -135,6 +145,29 @@ OwnedFd file_without_name() {
     ::unlink(name.c_str());
     return file;
   }
+  return {};
+}
+
+std::optional<sockaddr_un> unix_address(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) {
+    errno = ENAMETOOLONG;
+    return std::nullopt;
+  }
+  std::ranges::copy(path, std::begin(address.sun_path));
+  return address;
+}
+
+OwnedFd connect_unix(const std::string& path, int type) {
+  const auto address = unix_address(path);
+  if (!address) return {};
+  OwnedFd socket(::socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const auto* at = reinterpret_cast<const sockaddr*>(&*address);
+  if (socket && ::connect(socket.get(), at, sizeof *address) == 0) return socket;
+  const int why = errno;
+  socket = OwnedFd();
+  errno = why;
   return {};
 }
 

@@ -5,10 +5,12 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -50,6 +52,11 @@ std::filesystem::path home_folder();
 /// `path` with home_folder() in place of a leading `~`.
 std::filesystem::path from_home(std::string_view path);
 
+/// The way from `folder` to `path`, by their names alone: `.` for the folder itself, nothing if the
+/// path is not in it.
+std::optional<std::filesystem::path> below(const std::filesystem::path& path,
+                                           const std::filesystem::path& folder);
+
 // Tells whether a file has changed: known_hosts files and keys, which outlive a command if its
 // connections are kept.
 
@@ -70,6 +77,13 @@ OwnedFd memory_file(std::string_view bytes);
 /// An empty unnamed file on disk, in $TMPDIR, else /var/tmp: /tmp often is in memory.
 /// Close-on-exec. None if it cannot be made; errno says why.
 OwnedFd file_without_name();
+
+/// The address of the Unix socket at `path`. Nothing if that is too long; errno says so.
+std::optional<sockaddr_un> unix_address(const std::string& path);
+
+/// A non-blocking connection of that type (SOCK_STREAM, say) to the Unix socket at `path`,
+/// close-on-exec. None if it cannot be made; errno says why (EAGAIN: too many wait there).
+OwnedFd connect_unix(const std::string& path, int type);
 
 // The limit of open files, which bounds how many hosts can be served at once.
 

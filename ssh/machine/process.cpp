@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -254,6 +255,13 @@ Pipe make_pipe(NonBlocking end) {
   if (end != NonBlocking::writer) make_non_blocking(fds[0]);
   if (end != NonBlocking::reader) make_non_blocking(fds[1]);
   return pipe;
+}
+
+std::pair<OwnedFd, OwnedFd> make_sockets(int type, Failure otherwise) {
+  int fds[2];
+  if (::socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, fds) != 0)
+    throw HostError(otherwise, fmt::format("cannot make a socket: {}", std::strerror(errno)));
+  return {OwnedFd(fds[0]), OwnedFd(fds[1])};
 }
 
 }  // namespace dtool::ssh

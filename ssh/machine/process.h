@@ -8,12 +8,15 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ssh/machine/interrupts.h"
 #include "ssh/machine/reactor.h"
 
 namespace dtool::ssh {
+
+enum class Failure;
 
 /// A child process in its own process group. It inherits nothing but what is named here.
 class Process {
@@ -88,5 +91,9 @@ struct Pipe {
 };
 enum class NonBlocking { reader, writer, both };
 Pipe make_pipe(NonBlocking end);
+
+/// Two Unix sockets of that type (SOCK_STREAM | SOCK_NONBLOCK, say) that are joined, close-on-exec.
+/// Throws HostError with `otherwise`.
+std::pair<OwnedFd, OwnedFd> make_sockets(int type, Failure otherwise);
 
 }  // namespace dtool::ssh

@@ -6,11 +6,10 @@
 
 namespace dtool::host {
 
-std::string_view cut_line(std::string_view& text) {
-  const std::size_t end = std::min(text.find('\n'), text.size());
-  const std::string_view line = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return line;
+std::string_view cut(std::string_view& text, char end) {
+  const std::string_view part = text.substr(0, text.find(end));
+  text.remove_prefix(std::min(part.size() + 1, text.size()));
+  return part;
 }
 
 std::string_view cut_word(std::string_view& line) {
@@ -20,6 +19,31 @@ std::string_view cut_word(std::string_view& line) {
   const std::string_view word = line.substr(begin, end - begin);
   line.remove_prefix(end);
   return word;
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  const auto count = std::ranges::count(text, separator);
+  for (auto i = count; i >= 0; --i) parts.push_back(cut(text, separator));
+  return parts;
+}
+
+std::string_view last_line(std::string_view text, std::string_view passed_over) {
+  std::string_view last;
+  while (!text.empty()) {
+    std::string_view line = cut_line(text);
+    line = line.substr(0, line.find_last_not_of(" \t\r") + 1);
+    const bool is_passed_over = !passed_over.empty() && line.starts_with(passed_over);
+    if (!line.empty() && !is_passed_over) last = line;
+  }
+  return last;
+}
+
+std::string to_lower(std::string_view text) {
+  std::string lower(text);
+  for (char& each : lower)
+    if (each >= 'A' && each <= 'Z') each = static_cast<char>(each - 'A' + 'a');
+  return lower;
 }
 
 std::string as_line(std::string text) {

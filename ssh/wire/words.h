@@ -14,11 +14,27 @@
 
 namespace dtool::host {
 
+/// Removes a text up to the first `end`, and that, and returns it without `end`. All of the text if
+/// `end` is not in it.
+std::string_view cut(std::string_view& text, char end);
+
 /// Removes the first line from a text and returns it without its end.
-std::string_view cut_line(std::string_view& text);
+inline std::string_view cut_line(std::string_view& text) {
+  return cut(text, '\n');
+}
 
 /// Removes the first word (up to the next blank) from a line. Empty if there is none.
 std::string_view cut_word(std::string_view& line);
+
+/// The parts of a text between the separators, empty ones too: one more than there are separators.
+std::vector<std::string_view> split(std::string_view text, char separator);
+
+/// The last line that has more than blanks, without those at its end. Lines that begin with
+/// `passed_over`, if that is given, do not count. Empty if there is none.
+std::string_view last_line(std::string_view text, std::string_view passed_over = {});
+
+/// The text with ASCII's capital letters made small.
+std::string to_lower(std::string_view text);
 
 /// The text without its last line ends. Other line ends become blanks.
 std::string as_line(std::string text);

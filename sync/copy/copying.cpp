@@ -11,13 +11,11 @@
 #include "ssh/machine/encodings.h"
 #include "ssh/remote.h"
 #include "sync/copy/parcel_run.h"
-#include "sync/replies.h"
 
 namespace dtool::tree_sync {
 namespace {
 
-/// The first round sends; the second sends again what arrived spoilt or was changed there
-/// meanwhile.
+/// The first round sends; the others send again what arrived spoilt or was changed there meanwhile.
 constexpr std::int64_t kRounds = 3;
 
 std::size_t count_in(const std::vector<host::EntryRun>& runs) {
@@ -116,13 +114,12 @@ void Copying::ask_with(const std::vector<std::size_t>& hosts, Settles settles,
   for (std::size_t i = 0; i < results.size(); ++i) {
     CopyHost& host = hosts_[hosts[i]];
     host.result = std::move(results[i]);
-    auto reply = reply_in<host::CopyReply>(host.result);
+    auto reply = ssh::reply_in<host::CopyReply>(host.result);
     host.result.out.clear();
     if (!reply) continue;
     if (!are_of(reply->lacks, list_.entries.size()) ||
         !are_of(reply->unsure, list_.entries.size())) {
-      host.result.exit_code = 1;
-      host.result.error = "its answer is about other files";
+      host.result.fail("its answer is about other files");
       continue;
     }
     host.reply = *std::move(reply);
@@ -185,9 +182,8 @@ void Copying::prove() {
   followers_.clear();
   for (CopyHost& host : hosts_) {
     if (!host.result.ok() || host.reply.blocked.empty()) continue;
-    host.result.exit_code = 1;
-    host.result.error = fmt::format("{}", fmt::join(host.reply.blocked, "; "));
-    host.result.hint = "it was put or changed there while this copy was at work; move it away";
+    host.result.fail(fmt::format("{}", fmt::join(host.reply.blocked, "; ")),
+                     "it was put or changed there while this copy was at work; move it away");
   }
 }
 
@@ -231,10 +227,9 @@ void Copying::send() {
     if (!host.result.ok() || remote_.interrupted()) continue;
     const std::size_t lacking = count_in(host.reply.lacks) + count_in(host.reply.unsure);
     if (lacking == 0) continue;
-    host.result.exit_code = 1;
-    host.result.error = fmt::format("{} of {} in {} are not as they were sent", lacking,
-                                    list_.entries.size(), host.reply.folder);
-    host.result.hint = "does something else write there? the same command sends what is lacking";
+    host.result.fail(fmt::format("{} of {} in {} are not as they were sent", lacking,
+                                 list_.entries.size(), host.reply.folder),
+                     "does something else write there? the same command sends what is lacking");
   }
 }
 

@@ -11,7 +11,6 @@
 #include "ssh/remote.h"
 #include "ssh/wire/copy.h"
 #include "ssh/wire/tree.h"
-#include "sync/replies.h"
 
 namespace dtool::tree_sync {
 namespace {
@@ -207,8 +206,7 @@ void ParcelRun::note_spoilt(Slot& slot, const std::vector<std::string>& names) c
 
 std::optional<ssh::NextTask> ParcelRun::after_parcel(Slot& slot) {
   ssh::HostResult& result = slot.host->result;
-  result.out = last_frame(result.out);
-  const auto reply = reply_in<host::ParcelReply>(result);
+  const auto reply = ssh::reply_in<host::ParcelReply>(result);
   if (reply && slot.has_begun) note_spoilt(slot, reply->spoilt);
   if (Relaying* relaying = relaying_of(slot); relaying != nullptr && slot.is_sent) {
     const auto next = reply ? relaying->ended(slot.host->host, reply->missed, reply->is_spoilt,

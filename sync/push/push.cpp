@@ -19,7 +19,6 @@
 #include "sync/listing.h"
 #include "sync/package_writer.h"
 #include "sync/push/push_steps.h"
-#include "sync/replies.h"
 
 namespace dtool::tree_sync {
 namespace {
@@ -214,7 +213,7 @@ Step Push::after_ask(Slot& slot) {
     slot.is_guessed = false;  // it could not be made
     return Step::ask;
   }
-  const auto reply = reply_in<host::TreeReply>(slot.result);
+  const auto reply = ssh::reply_in<host::TreeReply>(slot.result);
   if (!reply) return Step::done;
   if (reply->is_same_folder && !slot.root && !hosts_.at(slot.destination.host).is_local) {
     if ((slot.root = root_.marked())) return Step::ask;
@@ -239,9 +238,7 @@ Step Push::after_ask(Slot& slot) {
     slot.lacking = {slot.destination.host, known.lacking};
     slot.basis = known.basis;
   } catch (const std::runtime_error& error) {
-    slot.result.exit_code = 1;
-    slot.result.error = error.what();
-    slot.result.hint = "is the disk with /tmp full on this machine?";
+    slot.result.fail(error.what(), "is the disk with /tmp full on this machine?");
     return Step::done;
   }
   return Step::send;
@@ -256,7 +253,7 @@ bool Push::is_over(Slot& slot, const host::PlaceReply& reply) {
 }
 
 Step Push::after_place(Slot& slot) {
-  const auto reply = reply_in<host::PlaceReply>(slot.result);
+  const auto reply = ssh::reply_in<host::PlaceReply>(slot.result);
   const auto lost = std::exchange(slot.lost, {});
   const bool is_told = slot.result.failure == ssh::Failure::none;
   if (lost && is_told && (!reply || !reply->is_whole)) slot.result = *lost;
@@ -266,16 +263,13 @@ Step Push::after_place(Slot& slot) {
   try {
     slot.lacking.entries = list().lacking(*reply);
   } catch (const host::BadMessage& error) {
-    slot.result.exit_code = 1;
-    slot.result.error = error.what();
-    slot.result.hint = error.hint();
+    slot.result.fail(error.what(), error.hint());
     return Step::done;
   }
   if (slot.rounds < kRounds) return Step::send;
-  slot.result.exit_code = 1;
-  slot.result.error = fmt::format("{} of {} files in {} are not as they were sent",
-                                  slot.lacking.entries.size(), tree_.files.size(), reply->path);
-  slot.result.hint = "does something else write there? the same command sends what is lacking";
+  slot.result.fail(fmt::format("{} of {} files in {} are not as they were sent",
+                               slot.lacking.entries.size(), tree_.files.size(), reply->path),
+                   "does something else write there? the same command sends what is lacking");
   return Step::done;
 }
 
@@ -283,7 +277,7 @@ Step Push::after_place(Slot& slot) {
 Step Push::next(Slot& slot) {
   if (slot.step == Step::ask) return after_ask(slot);
   if (slot.step == Step::place) return after_place(slot);
-  if (slot.step == Step::freeze) reply_in<host::FreezeReply>(slot.result);
+  if (slot.step == Step::freeze) ssh::reply_in<host::FreezeReply>(slot.result);
   return Step::done;
 }
 
@@ -404,8 +398,7 @@ std::vector<ssh::HostResult> Push::finish(ssh::Remote& remote) {
     if (waiting >= std::exchange(waited, waiting)) {
       for (Slot& slot : slots_) {
         if (!std::exchange(slot.shares, false)) continue;
-        slot.result.exit_code = 1;
-        slot.result.error = "it says that another host has its folder in hand, and none has";
+        slot.result.fail("it says that another host has its folder in hand, and none has");
         events_.on_result(slot.destination.host, slot.result);
       }
       break;

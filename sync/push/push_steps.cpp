@@ -92,22 +92,22 @@ ssh::Command place_command(const RemoteTree& tree, const std::string& basis,
 
 void set_foreign(ssh::HostResult& result, const std::string& folder, std::size_t count,
                  const std::vector<std::string>& first) {
-  result.exit_code = 1;
-  result.error = fmt::format("{} in {} {} not as dtool sent {} and {} from the code tree: {}{}",
-                             count == 1 ? "a file" : fmt::format("{} files", count), folder,
-                             count == 1 ? "is" : "are", count == 1 ? "it" : "them",
-                             count == 1 ? "differs" : "differ", fmt::join(first, ", "),
-                             count > first.size() ? ", …" : "");
-  result.hint =
+  result.fail(
+      fmt::format("{} in {} {} not as dtool sent {} and {} from the code tree: {}{}",
+                  count == 1 ? "a file" : fmt::format("{} files", count), folder,
+                  count == 1 ? "is" : "are", count == 1 ? "it" : "them",
+                  count == 1 ? "differs" : "differ", fmt::join(first, ", "),
+                  count > first.size() ? ", …" : ""),
       "--force overwrites; to keep them, move them away (dtool copy --from brings them here) or "
-      "give another --code_path";
+      "give another --code_path");
 }
 
 void set_unproven(ssh::HostResult& result, const std::string& folder) {
-  result.exit_code = 1;
-  result.error = fmt::format(
-      "{} may be this very folder, and this cannot be found out: no file can be made here", folder);
-  result.hint = "let the user here write into the folder, or give another --code_path";
+  result.fail(
+      fmt::format("{} may be this very folder, and this cannot be found out: no file can be made "
+                  "here",
+                  folder),
+      "let the user here write into the folder, or give another --code_path");
 }
 
 ssh::Command freeze_command(std::shared_ptr<const ssh::SharedBytes> names, Compression compression,

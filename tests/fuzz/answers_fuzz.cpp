@@ -15,7 +15,6 @@
 #include "ssh/wire/check.h"
 #include "ssh/wire/push.h"
 #include "ssh/wire/run.h"
-#include "sync/replies.h"
 #include "sync/rsync.h"
 #include "tests/fuzz/mutate.h"
 #include "tests/unit/fake_remote.h"
@@ -64,8 +63,8 @@ TEST(AnswersFuzz, StepsOfAPushAreReadOrRefused) {
       EXPECT_TRUE(value || result.exit_code != 0) << text;
       return value.has_value() ? 1 : 0;
     };
-    asked += read(tree_sync::reply_in<host::TreeReply>);
-    placed_or_not += read(tree_sync::reply_in<host::PlaceReply>);
+    asked += read(ssh::reply_in<host::TreeReply>);
+    placed_or_not += read(ssh::reply_in<host::PlaceReply>);
   });
   EXPECT_GT(asked, 50);
   EXPECT_GT(placed_or_not, 50);

@@ -19,7 +19,6 @@
 #include "ssh/wire/tree.h"
 #include "sync/push/push.h"
 #include "sync/relaying.h"
-#include "sync/replies.h"
 #include "sync/rsync.h"
 #include "tests/fuzz/mutate.h"
 
@@ -121,7 +120,7 @@ TEST(RelayFuzz, WhatAHostSaysOfItsEndIsReadOrRefused) {
       ++starts;
     }
     ssh::HostResult looked = result;
-    if (!tree_sync::reply_in<host::LookReply>(looked)) {
+    if (!ssh::reply_in<host::LookReply>(looked)) {
       EXPECT_NE(looked.error, "") << result.out;
     }
   });

@@ -67,6 +67,27 @@ TEST(NumberAmong, SaysWhichWordIsNone) {
   EXPECT_NE(fault("-1", 0, 0), "");
 }
 
+TEST(Cut, TakesAllOfATextWithoutTheEnd) {
+  std::string_view text = "a::b";
+  EXPECT_EQ(cut(text, ':'), "a");
+  EXPECT_EQ(cut(text, ':'), "");
+  EXPECT_EQ(cut(text, ':'), "b");
+  EXPECT_TRUE(text.empty());
+}
+
+TEST(Split, KeepsEmptyParts) {
+  using Parts = std::vector<std::string_view>;
+  EXPECT_EQ(split("", ','), Parts{""});
+  EXPECT_EQ(split("a", ','), Parts{"a"});
+  EXPECT_EQ(split(",a,,b,", ','), (Parts{"", "a", "", "b", ""}));
+}
+
+TEST(LastLine, IsTheLastThatSaysSomething) {
+  EXPECT_EQ(last_line(""), "");
+  EXPECT_EQ(last_line("a\n  b \r\n\r\n \n"), "  b");
+  EXPECT_EQ(last_line("fault\nWARNING: old", "WARNING"), "fault");
+}
+
 TEST(ReadPairs, SkipsLinesThatAreNone) {
   using Pairs = std::vector<std::pair<std::string, std::string>>;
   EXPECT_EQ(read_pairs("a=1\nno pair\nb=c=d\n=x\ne=\n"),

@@ -14,7 +14,6 @@
 #include "ssh/fanout/fleet.h"
 #include "ssh/wire/push.h"
 #include "sync/contents.h"
-#include "sync/replies.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::tree_sync {
@@ -46,7 +45,7 @@ class PushStepsTest : public ::testing::Test {
 
 /// What a host answered.
 host::TreeReply reply_of(ssh::HostResult result) {
-  const auto reply = reply_in<host::TreeReply>(result);
+  const auto reply = ssh::reply_in<host::TreeReply>(result);
   EXPECT_TRUE(reply) << result.error << result.err;
   return reply.value_or(host::TreeReply{});
 }
