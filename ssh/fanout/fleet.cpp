@@ -169,7 +169,7 @@ void Fleet::on_asked(Asked what) {
     if (round_->begun[i] && !round_->is_answered[i]) running.push_back(round_->tasks[i].host);
   }
   links_->interrupt();
-  if (is_first) round_->events->on_interrupt(running);
+  if (is_first) tell(*round_, [&running](Events& events) { events.on_interrupt(running); });
   if (!leaves) return;
   tell_children_to_end();
   reactor_.abandon();
@@ -332,6 +332,9 @@ asio::awaitable<void> Fleet::answer(FleetRound& round, std::size_t index) {
     if (address != result.host.name) result.address = address;
   } catch (const std::invalid_argument& error) {  // a jump host or a setting that cannot be read
     result.failure = Failure::unreachable;
+    result.error = error.what();
+  } catch (const std::exception& error) {  // this machine lacks threads or memory
+    result.failure = Failure::local_program;
     result.error = error.what();
   }
   const bool was_cut = result.failure == Failure::timed_out ||

@@ -101,6 +101,8 @@ asio::awaitable<void> scan(Connector& connector, Masters& masters, Program progr
     } catch (const HostError& error) {
       report.error = error.what();
       report.hint = error.hint();
+    } catch (const std::exception& error) {  // a setting that cannot be read, a shortage here
+      report.error = error.what();
     }
   }
 }

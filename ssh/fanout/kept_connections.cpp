@@ -79,7 +79,7 @@ EndedConnections end_kept_connections(const std::optional<std::vector<Host>>& ho
     const KeptFolder::Connecting connecting = folder->connect(name);
     if (connecting.reached == Reached::refused) {
       const OwnedFd lock = folder->lock();
-      if (folder->connect(name).reached == Reached::refused) folder->remove(name);
+      if (lock && folder->connect(name).reached == Reached::refused) folder->remove(name);
     } else if (connecting.reached == Reached::yes) {
       const int keeper = connecting.socket.get();
       const pid_t pid = pid_behind(keeper);  // one keeps many connections

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "ssh/fanout/port_forward.h"
 
-#include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -142,8 +141,7 @@ asio::awaitable<void> PortForward::Work::carry(OwnedFd caller, const ForwardedPo
 
 asio::awaitable<void> PortForward::Work::carry_by_session(OwnedFd caller,
                                                           const ForwardedPort& port) {
-  // Two numbers, since the event loop waits for each by its own.
-  const OwnedFd output(::fcntl(caller.get(), F_DUPFD_CLOEXEC, 0));
+  const OwnedFd output = copy_of(caller);
   CommandStreams streams;
   streams.input_fd = caller.get();
   streams.output_fd = output.get();

@@ -363,7 +363,7 @@ SharedOutput& SharedOutputs::of(const std::shared_ptr<const SharedBytes>& bytes)
 void SharedOutputs::make_soon(const std::shared_ptr<const SharedBytes>& bytes) {
   try {
     of(bytes);
-  } catch (const HostError&) {
+  } catch (const std::exception&) {
     // The command that needs it says so.
   }
 }

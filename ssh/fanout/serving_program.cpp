@@ -175,11 +175,7 @@ asio::awaitable<void> ServingProgram::run(std::shared_ptr<Started> started, std:
 }
 
 void ServingProgram::start(Damaged damaged) {
-  try {
-    started_ = std::make_shared<Started>(reactor_);
-  } catch (const std::runtime_error& error) {
-    throw HostError(Failure::local_program, error.what());
-  }
+  started_ = std::make_shared<Started>(reactor_);
   asio::co_spawn(reactor_.context(), run(started_, host_program_line(damaged)), asio::detached);
 }
 

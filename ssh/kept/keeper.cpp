@@ -63,9 +63,10 @@ class Keeper {
   std::list<OfferedSession> sessions_;
 };
 
-/// Names are taken under the lock. Beyond kMostKept the session is closed.
+/// Names are taken under the lock. Beyond kMostKept, or without the lock, the session is closed.
 void Keeper::offer(std::vector<KeptSession> sessions) {
   const OwnedFd lock = folder_.lock();
+  if (!lock) return;
   for (KeptSession& session : sessions) {
     const std::string socket = socket_name(session.key);
     for (std::size_t slot = 0; slot < kMostKept && session.connection != nullptr; ++slot) {

@@ -107,8 +107,8 @@ OwnedFd KeptFolder::listen(const std::string& name) const {
 
 OwnedFd KeptFolder::lock() const {
   OwnedFd file(::openat(folder_.get(), kLock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  while (::flock(file.get(), LOCK_EX) != 0 && errno == EINTR) {
-  }
+  while (file && ::flock(file.get(), LOCK_EX) != 0)
+    if (errno != EINTR) return {};
   return file;
 }
 

@@ -45,7 +45,8 @@ class KeptFolder {
   /// the name is taken. Call it while holding lock().
   OwnedFd listen(const std::string& name) const;
 
-  /// The lock for making and removing sockets, held until the descriptor is closed.
+  /// The lock for making and removing sockets, held until the descriptor is closed. Nothing if it
+  /// cannot be had: no socket is made or removed then.
   OwnedFd lock() const;
 
   /// A socket file's inode; 0 if there is none.

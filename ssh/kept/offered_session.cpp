@@ -241,7 +241,7 @@ void OfferedSession::end() {
   if (std::exchange(is_over_, true)) return;
   {
     const OwnedFd lock = folder_.lock();
-    if (folder_.inode(name_) == inode_) folder_.remove(name_);
+    if (lock && folder_.inode(name_) == inode_) folder_.remove(name_);
   }
   door_.wake();
   session_.connection->session().wake();

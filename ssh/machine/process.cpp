@@ -249,7 +249,8 @@ std::filesystem::path find_executable(const std::string& name) {
 Pipe make_pipe(NonBlocking end) {
   int fds[2];
   if (::pipe2(fds, O_CLOEXEC) != 0) {
-    throw std::runtime_error(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+    throw HostError(Failure::local_program,
+                    fmt::format("cannot make a pipe: {}", std::strerror(errno)));
   }
   Pipe pipe{OwnedFd(fds[0]), OwnedFd(fds[1])};
   if (end != NonBlocking::writer) make_non_blocking(fds[0]);

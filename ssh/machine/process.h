@@ -84,7 +84,8 @@ class Process {
 /// The file of a program: found by PATH where `name` has no slash. Empty where it is not installed.
 std::filesystem::path find_executable(const std::string& name);
 
-/// A pipe; both ends close-on-exec and the named ends non-blocking.
+/// A pipe; both ends close-on-exec and the named ends non-blocking. make_pipe() throws
+/// HostError(local_program).
 struct Pipe {
   OwnedFd reader;
   OwnedFd writer;

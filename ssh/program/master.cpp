@@ -346,15 +346,15 @@ asio::awaitable<void> MasterConnection::run(RunningCommand& running, std::string
   talk.emplace(reactor_, std::move(socket));
   talk_ = &*talk;
   if (is_expired_) talk->expire();
-  co_await start(*talk, running, line);
   TaskGroup pumps(reactor_);
-  if (running.in.writer) pumps.spawn(pump_input(running));
-  const bool cuts_for_fd = running.out.reader && running.streams.output_fd >= 0;
-  if (cuts_for_fd) pumps.spawn(hand_on(running));
-  if (running.out.reader && !cuts_for_fd) pumps.spawn(pump_output(running, Stream::out));
-  if (running.err.reader) pumps.spawn(pump_output(running, Stream::err));
   std::exception_ptr failure;
   try {
+    co_await start(*talk, running, line);
+    if (running.in.writer) pumps.spawn(pump_input(running));
+    const bool cuts_for_fd = running.out.reader && running.streams.output_fd >= 0;
+    if (cuts_for_fd) pumps.spawn(hand_on(running));
+    if (running.out.reader && !cuts_for_fd) pumps.spawn(pump_output(running, Stream::out));
+    if (running.err.reader) pumps.spawn(pump_output(running, Stream::err));
     co_await converse(*talk, running, deadline);
   } catch (...) {  // whatever it is, the pumps must end first
     failure = std::current_exception();

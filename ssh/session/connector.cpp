@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "ssh/session/connector.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <netdb.h>
@@ -186,8 +185,7 @@ asio::awaitable<OwnedFd> Connector::open_through(std::vector<std::string> jumps,
   }
   OwnedFd near(sockets[0]);
   OwnedFd far(sockets[1]);
-  // Two numbers, since the event loop waits for each by its own.
-  OwnedFd far_output(::fcntl(far.get(), F_DUPFD_CLOEXEC, 0));
+  OwnedFd far_output = copy_of(far);
   CommandStreams streams;
   streams.input_fd = far.get();
   streams.output_fd = far_output.get();

@@ -59,13 +59,6 @@ ino_t inode_of(int fd) {
   return ::fstat(fd, &status) == 0 ? status.st_ino : 0;
 }
 
-OwnedFd copy_of(const OwnedFd& fd) {
-  OwnedFd copy(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 0));
-  if (!copy)
-    throw HostError(Failure::unreachable, fmt::format("cannot connect: {}", std::strerror(errno)));
-  return copy;
-}
-
 SessionHandle make_handle(const Endpoint& endpoint, int fd) {
   SessionHandle handle(ssh_new());
   if (handle == nullptr) throw std::bad_alloc();
@@ -87,6 +80,13 @@ SessionHandle make_handle(const Endpoint& endpoint, int fd) {
 }
 
 }  // namespace
+
+OwnedFd copy_of(const OwnedFd& fd) {
+  OwnedFd copy(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 0));
+  if (!copy)
+    throw HostError(Failure::unreachable, fmt::format("cannot connect: {}", std::strerror(errno)));
+  return copy;
+}
 
 std::string refused_by_libssh(const Endpoint& endpoint) {
   const SessionHandle handle(ssh_new());

@@ -24,6 +24,10 @@
 
 namespace dtool::ssh {
 
+/// A second number of the same descriptor: the event loop waits for each by its own. Throws
+/// HostError.
+OwnedFd copy_of(const OwnedFd& fd);
+
 /// The setting that libssh cannot carry, though `ssh` does; or empty.
 std::string refused_by_libssh(const Endpoint& endpoint);
 

@@ -3,13 +3,17 @@
 #include "ssh/fanout/fleet.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
 #include <map>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "ssh/machine/interrupts.h"
 #include "ssh/quote.h"
@@ -140,6 +144,52 @@ TEST_F(InterruptedFleet, AfterAnInterruptAFurtherTaskIsNotStarted) {
   EXPECT_EQ(results.at(0).failure, Failure::not_started);
   EXPECT_EQ(steps.seen[0].size(), 2U) << "asked after the task, and after the refusal";
   EXPECT_TRUE(remote->interrupted());
+}
+
+struct FailsAtAnInterrupt : Events {
+  void on_interrupt(const std::vector<std::size_t>&) override {
+    throw std::runtime_error("nobody reads this");
+  }
+};
+
+TEST_F(InterruptedFleet, WhatFailsAtAnInterruptEndsTheRun) {
+  FailsAtAnInterrupt events;
+  const auto remote = here(2);
+  const std::vector<Task> tasks = {{0, Command{"sleep 20"}}, {1, Command{"kill -INT $PPID"}}};
+  EXPECT_THROW(remote->run(tasks, events, {}), std::runtime_error);
+}
+
+/// Leaves the second host no descriptor.
+struct TakesAllDescriptors : Events {
+  TakesAllDescriptors() { ::getrlimit(RLIMIT_NOFILE, &before); }
+  ~TakesAllDescriptors() override { ::setrlimit(RLIMIT_NOFILE, &before); }
+  void on_result(std::size_t, const HostResult&) override {
+    const int next = ::dup(0);
+    ::close(next);
+    const rlimit none{static_cast<rlim_t>(next), before.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &none);
+  }
+  rlimit before{};
+};
+
+TEST(Fleet, AShortageHereIsTheFailureOfTheHostThatMetIt) {
+  const auto remote = make_fleet(std::vector<Host>(2, parse_host("local")), {.width = 1});
+  TakesAllDescriptors events;
+  const auto results = remote->run({{0, Command{"true"}}, {1, Command{"true"}}}, events, {});
+  EXPECT_TRUE(results.at(0).ok());
+  EXPECT_EQ(results.at(1).failure, Failure::local_program);
+  EXPECT_EQ(results[1].error, "cannot make a pipe: Too many open files");
+}
+
+TEST(Trust, AHostWhoseSettingsCannotBeReadCostsNoOtherAnswer) {
+  const tests::TemporaryFolder folder;
+  ConnectOptions options;
+  options.config_file = folder.write(
+      "config", "Host bad\nProxyJump gate:%n\nHost good\nHostName 127.0.0.1\nPort 1\n");
+  options.tries = 1;
+  const auto keys = scan_host_keys({parse_host("bad"), parse_host("good")}, options);
+  EXPECT_NE(keys.at(0).error.find("gate:bad"), std::string::npos) << keys[0].error;
+  EXPECT_EQ(keys.at(1).error, "cannot connect to port 1: Connection refused");
 }
 
 }  // namespace

@@ -60,5 +60,15 @@ TEST_F(ConnectionKey, DiffersAfterAKeyOrItsCertificateWasReplacedOrRemoved) {
   EXPECT_NE(key(""), replaced);
 }
 
+TEST(KeptFolder, GivesNoLockThatItCannotTake) {
+  const tests::TemporaryFolder home;
+  const tests::TemporaryVariable variable("HOME", home.path().string());
+  const auto folder = KeptFolder::open(KeptFolder::Make::yes);
+  EXPECT_TRUE(folder->lock());
+  std::filesystem::remove(folder->path() / "lock");
+  std::filesystem::create_symlink("elsewhere", folder->path() / "lock");
+  EXPECT_FALSE(folder->lock());
+}
+
 }  // namespace
 }  // namespace dtool::ssh
