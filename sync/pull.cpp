@@ -181,7 +181,7 @@ void explain_pull(ssh::HostResult& result) {
     return;
   }
   if (result.exit_code == kTimedOut) {
-    result.fail(ssh::Failure::timed_out, "nothing came from it for too long (--timeout)",
+    result.fail(ssh::Failure::timed_out, "nothing came from it for too long",
                 "see whether its disk answers; the same command goes on from here");
     return;
   }

@@ -65,40 +65,39 @@ std::string folder_name(const ssh::Host& host) {
   return name;
 }
 
+/// A source on a host, as the host tells it.
+struct Sighting {
+  ssh::HostResult result;
+  tree_sync::Source source;
+  std::optional<std::size_t> same_as;  ///< a host that sees the same one
+};
+
+using Sightings = std::map<std::size_t, Sighting>;  // the key is the host
+
 class FromHosts {
  public:
   FromHosts(Console& console, ssh::Remote& remote, const fs::path& destination,
             tree_sync::Foreign foreign);
 
-  void bring(const Wanted& wanted);
-  /// A host counts as the same as another one if all sources are.
-  std::vector<FromHost> take(std::size_t sources) {
-    for (std::size_t i = 0; i < hosts_.size(); ++i)
-      if (times_same_[i] < sources) hosts_[i].same_as.reset();
-    return std::move(hosts_);
-  }
+  /// What came from the hosts.
+  std::vector<FromHost> bring(const std::vector<Wanted>& sources);
 
  private:
-  using Found = std::map<std::size_t, tree_sync::Source>;
-
-  void look(const std::vector<std::size_t>& hosts, const tree_sync::Source& source, Found& found);
-  void pull(const Wanted& wanted, const Found& found);
+  void find(const Wanted& wanted, const std::vector<std::size_t>& hosts, Sightings& seen);
+  void look(const std::vector<std::size_t>& hosts, const tree_sync::Source& source,
+            Sightings& seen);
+  void pull(const Wanted& wanted, const Sightings& seen);
   fs::path make_folder(std::size_t host, const std::string& name) const;
 
   Console& console_;
   ssh::Remote& remote_;
   tree_sync::Foreign foreign_;
   std::vector<FromHost> hosts_;
-  std::vector<std::size_t> times_same_;
 };
 
 FromHosts::FromHosts(Console& console, ssh::Remote& remote, const fs::path& destination,
                      tree_sync::Foreign foreign)
-    : console_(console),
-      remote_(remote),
-      foreign_(foreign),
-      hosts_(remote.hosts().size()),
-      times_same_(hosts_.size()) {
+    : console_(console), remote_(remote), foreign_(foreign), hosts_(remote.hosts().size()) {
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
     hosts_[i].result.host = remote.hosts()[i];
     hosts_[i].result.exit_code = 0;
@@ -118,33 +117,30 @@ fs::path FromHosts::make_folder(std::size_t host, const std::string& name) const
 }
 
 void FromHosts::look(const std::vector<std::size_t>& hosts, const tree_sync::Source& source,
-                     Found& found) {
+                     Sightings& seen) {
   std::vector<tree_sync::SourceQuestion> looks;
   for (const std::size_t host : hosts) looks.push_back({host, source});
   ssh::Events nobody;
   auto looked = tree_sync::look_at_sources(remote_, looks, nobody, std::chrono::seconds(60));
   for (std::size_t i = 0; i < looked.size(); ++i) {
-    FromHost& host = hosts_[hosts[i]];
-    host.result = std::move(looked[i].result);
-    if (host.result.hint.find("the run") != std::string::npos) host.result.hint.clear();
-    if (!host.result.ok()) continue;
-    if (const auto same = looked[i].same_as) {
-      host.same_as = hosts[*same];
-      ++times_same_[hosts[i]];
-    } else {
-      found[hosts[i]] = source;
-    }
+    Sighting& sighting = seen[hosts[i]] = {std::move(looked[i].result), source, {}};
+    if (const auto same = looked[i].same_as) sighting.same_as = hosts[*same];
   }
 }
 
-void FromHosts::pull(const Wanted& wanted, const Found& found) {
+void FromHosts::pull(const Wanted& wanted, const Sightings& seen) {
   std::vector<tree_sync::Pull> pulls;
-  for (const auto& [host, source] : found) {
+  for (const auto& [host, sighting] : seen) {
+    if (!hosts_[host].result.ok()) continue;
+    hosts_[host].result = sighting.result;
+    if (!sighting.result.ok() || hosts_[host].same_as || remote_.interrupted()) continue;
+    const tree_sync::Source& source = sighting.source;
     const fs::path folder = make_folder(host, source.file.empty() ? wanted.name : "");
     if (remote_.hosts()[host].is_local) require_apart(source, folder);
     pulls.push_back({host, source, folder});
     pulls.back().foreign = foreign_;
   }
+  if (pulls.empty()) return;
   SendingReporter progress(console_, "receiving the files", remote_.hosts(), kCopyInterrupted);
   auto pulled = tree_sync::pull(remote_, pulls, progress);
   console_.progress("");
@@ -163,21 +159,35 @@ void FromHosts::pull(const Wanted& wanted, const Found& found) {
 }
 
 /// A source is a folder or a file; each host says for itself which it is.
-void FromHosts::bring(const Wanted& wanted) {
-  std::vector<std::size_t> asked;
-  for (std::size_t i = 0; i < hosts_.size(); ++i)
-    if (hosts_[i].result.ok()) asked.push_back(i);
-  Found found;
-  look(asked, {wanted.path}, found);
+void FromHosts::find(const Wanted& wanted, const std::vector<std::size_t>& hosts, Sightings& seen) {
+  look(hosts, {wanted.path}, seen);
   const fs::path path = wanted.path;
   std::vector<std::size_t> again;
-  for (const std::size_t i : asked) {
-    const ssh::HostResult& result = hosts_[i].result;
+  for (const std::size_t host : hosts) {
+    const ssh::HostResult& result = seen.at(host).result;
     if (result.failure == ssh::Failure::none && !result.ok() && !wanted.name.empty())
-      again.push_back(i);
+      again.push_back(host);
   }
-  if (!again.empty()) look(again, {path.parent_path(), wanted.name}, found);
-  if (!remote_.interrupted()) pull(wanted, found);
+  if (!again.empty()) look(again, {path.parent_path(), wanted.name}, seen);
+}
+
+std::vector<FromHost> FromHosts::bring(const std::vector<Wanted>& sources) {
+  std::vector<std::size_t> asked;
+  for (std::size_t host = 0; host < hosts_.size(); ++host) asked.push_back(host);
+  std::vector<Sightings> seen;
+  for (const Wanted& each : sources) {
+    if (remote_.interrupted()) break;
+    find(each, asked, seen.emplace_back());
+    std::erase_if(asked, [&](std::size_t host) { return !seen.back().at(host).result.ok(); });
+  }
+  // Only a host that shares everything with one other has nothing of its own to send.
+  for (const std::size_t host : asked) {
+    std::set<std::optional<std::size_t>> same;
+    for (const Sightings& each : seen) same.insert(each.at(host).same_as);
+    if (same.size() == 1) hosts_[host].same_as = *same.begin();
+  }
+  for (std::size_t i = 0; i < seen.size(); ++i) pull(sources[i], seen[i]);
+  return std::move(hosts_);
 }
 
 /// Copies the sources of all hosts of the Remote into `destination`, and names the hosts that
@@ -186,18 +196,16 @@ std::vector<FromHost> copy_from_hosts(Console& console, ssh::Remote& remote,
                                       const std::vector<std::string>& sources,
                                       const fs::path& destination, tree_sync::Foreign foreign) {
   std::map<std::string, std::string> named;
+  std::vector<Wanted> wanted;
   for (const std::string& source : sources) {
-    const std::string name = wanted_of(source).name;
+    const std::string name = wanted.emplace_back(wanted_of(source)).name;
     const auto [other, is_new] = named.try_emplace(name, source);
     if (!is_new && !name.empty())
       throw UsageError(
           fmt::format("{} and {} would both be copied to {}", other->second, source, name),
           "copy them into different folders");
   }
-  FromHosts from(console, remote, destination, foreign);
-  for (const std::string& source : sources)
-    if (!remote.interrupted()) from.bring(wanted_of(source));
-  std::vector<FromHost> hosts = from.take(sources.size());
+  std::vector<FromHost> hosts = FromHosts(console, remote, destination, foreign).bring(wanted);
   std::vector<ssh::HostResult> results;
   for (const FromHost& host : hosts) {
     results.push_back(host.result);

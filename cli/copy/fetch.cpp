@@ -212,6 +212,8 @@ void FetchAction::fetch(Console& console, ssh::Remote& remote, const std::string
     console.live({});
     for (std::size_t i = 0; i < pulled.size(); ++i) {
       asked[i]->result = std::move(pulled[i].result);
+      if (asked[i]->result.failure == ssh::Failure::timed_out)
+        asked[i]->result.error += " (--timeout)";
       asked[i]->sent.files += pulled[i].sent.files;
       asked[i]->sent.bytes += pulled[i].sent.bytes;
       asked[i]->grown.insert(asked[i]->grown.end(), pulled[i].grown.begin(), pulled[i].grown.end());

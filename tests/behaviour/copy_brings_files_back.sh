@@ -60,6 +60,13 @@ expect_exit 0 dtool copy --json --from "$DTOOL_LAB_HOSTS" "$work/one" shared
 expect_equal 2 "$(json 'sum("same_as" in h for h in d["hosts"])')"
 expect_equal 1 "$(find shared -name file | wc -l)"
 
+# A host that shares one source and has another of its own sends both.
+expect_exit 0 dtool copy --json --from "$DTOOL_LAB_HOSTS" "$work/one" log mixed
+expect_equal 0 "$(json 'sum("same_as" in h for h in d["hosts"])')"
+for host in 1 2 3; do
+  expect_equal "seen log of $host" "$(cat "mixed/${address[host - 1]}/one/file" "mixed/${address[host - 1]}/log" | xargs)"
+done
+
 # Folders of equal numbers, as machines of one image have them, are not one folder.
 for host in 1 2 3; do on "$host" bash -c "mkdir /dev/shm/results && echo of $host >/dev/shm/results/out.txt"; done
 expect_equal 1 "$(for host in 1 2 3; do on "$host" stat -c %i /dev/shm/results; done | sort -u | wc -l)"

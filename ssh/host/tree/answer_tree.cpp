@@ -161,7 +161,9 @@ LookReply look_at_source(const LookRequest& request) {
   if (!request.run_id.empty()) keep_written(request.run_id);
   if (!exists(path + "/"))
     throw Refused("there is no folder " + path,
-                  "the run has not begun to write there, or it was moved or deleted since");
+                  request.run_id.empty()
+                      ? ""
+                      : "the run has not begun to write there, or it was moved or deleted since");
   Inside folder(path);
   if (!request.file.empty() && !folder.look_at_file(request.file))
     throw Refused("there is no file " + path + "/" + request.file);

@@ -118,6 +118,10 @@ TEST(Pull, WhoMayNotReadOrWriteIsTold) {
   EXPECT_NE(failed(23, "rsync: [generator] " + denied).hint.find("here"), std::string::npos);
 }
 
+TEST(Pull, ASilentHostIsNotToldAFlagThatNotAllCommandsHave) {
+  EXPECT_EQ(failed(30, "").error, "nothing came from it for too long");
+}
+
 TEST(Pull, AFileThatVanishedMeanwhileIsNoFailure) {
   EXPECT_TRUE(failed(24, "file has vanished: \"/out/a.tmp\"\n").ok());
 }
