@@ -125,6 +125,7 @@ int passed_on(const std::string& wanted, const std::vector<ssh::HostResult>& res
     if (each.was_ended) continue;
     codes.push_back(each.failure == ssh::Failure::none ? each.exit_code : kNoAnswer);
   }
+  if (codes.empty()) return usual;
   const auto [least, most] = std::ranges::minmax(codes);
   return wanted == "max" || least == most ? most : kSomeFailed;
 }

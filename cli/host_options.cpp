@@ -393,7 +393,7 @@ void write_connection(const ssh::ConnectOptions& connect, killfiles::Killfile& k
   }
   if (connect.config_file) killfile.ssh_config_file = anchored(*connect.config_file);
   for (const auto& [keyword, value] : connect.settings) {
-    if (keyword == "ConnectTimeout") continue;
+    if (::strcasecmp(keyword.c_str(), "ConnectTimeout") == 0) continue;
     killfile.ssh_settings.emplace_back(
         keyword, names_file(keyword) ? with_anchored_files(keyword, value) : value);
   }

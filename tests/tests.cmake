@@ -19,6 +19,7 @@ if(DTOOL_TESTS)
     tests/unit/cli/host_options_test.cpp
     tests/unit/cli/host_output_test.cpp
     tests/unit/cli/hosts/check_facts_test.cpp
+    tests/unit/cli/hosts/clean_test.cpp
     tests/unit/cli/hosts/command_test.cpp
     tests/unit/cli/hosts/listener_trial_test.cpp
     tests/unit/cli/hosts/hosts_test.cpp

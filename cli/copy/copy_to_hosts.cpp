@@ -176,7 +176,7 @@ tree_sync::CopyList list_to_copy(Console& console, const std::vector<std::string
 }
 
 std::string path_here(const std::string& text) {
-  return host::expand_home(text);
+  return ssh::from_home(text);
 }
 
 void require_path_of_hosts(const std::string& text) {

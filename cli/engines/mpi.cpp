@@ -17,7 +17,9 @@
 #include "cli/scripts.h"
 #include "ssh/config/client_config.h"
 #include "ssh/quote.h"
+#include "ssh/remote.h"
 #include "ssh/script.h"
+#include "ssh/wire/words.h"
 
 namespace dtool::cli {
 namespace {
@@ -172,14 +174,28 @@ void MpiEngine::add_needs(const RunPlan& plan, Needs& needs) const {
   needs.engine_checks = {text.append(scripts::kMpi_check)};
 }
 
+/// `10.0.0.0/24`
+bool is_network(const std::string& text) {
+  const std::size_t slash = std::min(text.find('/'), text.size());
+  return ssh::is_address(text.substr(0, slash)) &&
+         host::parse_number<int>(text.substr(std::min(slash + 1, text.size())));
+}
+
 bool MpiEngine::complete(Console& console, const RunFlags& flags, const Targets& targets,
                          const std::vector<Checked>& checked, RunPlan& plan) const {
   const auto [begin, end] = checked.front().environment.equal_range("mpi_network");
   for (auto each = begin; each != end; ++each) plan.networks.push_back(each->second);
-  // Behind a jump host or a translated address, the network is not known from here.
-  if (std::ranges::find(plan.networks, "unknown") != plan.networks.end()) plan.networks.clear();
   // A `local` that knows the others by its SSH configuration alone has learnt from them who it is.
   const auto address = ssh::find_answer(checked.front().environment, "mpi_address");
+  const bool are_known = std::ranges::all_of(
+      plan.networks, [](const auto& each) { return each == "unknown" || is_network(each); });
+  if (!are_known || (address && !ssh::is_address(*address))) {
+    console.fail(fmt::format("{}: its answer about its networks cannot be read",
+                             ssh::to_string(plan.machines.front().host)));
+    return false;
+  }
+  // Behind a jump host or a translated address, the network is not known from here.
+  if (std::ranges::find(plan.networks, "unknown") != plan.networks.end()) plan.networks.clear();
   if (address && plan.address.empty() && targets.hosts.front().is_local) plan.address = *address;
   place_coordinator(checked, plan);
   return complete_from_hosts(console, flags, targets, checked, plan) &&

@@ -120,7 +120,10 @@ void CleanAction::choose(const Found& found) {
 }
 
 bool CleanAction::is_chosen(const HostsThing& each) const {
-  return each.thing.used_by.empty() && each.thing.unused_s > limits_.at(ssh::to_string(each.host));
+  // A host may answer the second question alone.
+  const auto limit = limits_.find(ssh::to_string(each.host));
+  return limit != limits_.end() && each.thing.used_by.empty() &&
+         each.thing.unused_s > limit->second;
 }
 
 std::string sum_of(const std::vector<HostsThing>& things,

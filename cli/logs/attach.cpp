@@ -73,8 +73,21 @@ ssh::Terminal RawTerminal::terminal() const {
   return {in_, out_, type != nullptr && *type != '\0' ? type : "xterm", {}};
 }
 
-host::StatusAnswer read_answer(const ssh::HostResult& result) {
-  return ssh::read_reply<host::StatusReply>(result).machines.at(0);
+/// Asks about the one machine. An answer that cannot be read is a failure of its host.
+ssh::HostResult ask(ssh::TerminalLink& link, const ssh::Command& question,
+                    host::StatusReply& reply) {
+  ssh::HostResult result = link.ask(question);
+  if (!result.ok()) return result;
+  try {
+    reply = ssh::read_reply<host::StatusReply>(result);
+    if (reply.machines.size() != 1)
+      throw host::BadMessage("the answer is about another number of machines");
+  } catch (const host::BadMessage& fault) {
+    result.exit_code = kSomeFailed;
+    result.error = fmt::format("it did not say how it is: {}", fault.what());
+    result.hint = fault.hint();
+  }
+  return result;
 }
 
 std::string how_it_ended(const host::StatusAnswer& job) {
@@ -173,12 +186,12 @@ int AttachAction::run(Invocation& invocation) {
     return link->interrupted() ? kInterrupted : kSomeFailed;
   };
   const ssh::Command question = status_command({{killfile.run_id, machine}}, Detail::brief);
-  const ssh::HostResult first = link->ask(question);
+  host::StatusReply reply;
+  const ssh::HostResult first = ask(*link, question, reply);
   if (!first.ok()) return failed(first, "looking for " + name);
-  const std::string stranger =
-      stranger_at(machine, ssh::read_reply<host::StatusReply>(first).host, first);
+  const std::string stranger = stranger_at(machine, reply.host, first);
   if (!stranger.empty()) console.note(fmt::format("{}: {}", name, stranger));
-  const host::StatusAnswer job = read_answer(first);
+  const host::StatusAnswer job = reply.machines.front();
   const std::string ended = how_it_ended(job);
   if (job.terminal.empty() || !ended.empty()) {
     console.fail(fmt::format("{} {}", name, ended.empty() ? "has no session" : ended), hint);
@@ -202,9 +215,9 @@ int AttachAction::run(Invocation& invocation) {
     if (shown.failure != ssh::Failure::none) return failed(shown, "attaching to " + name);
     left_well = shown.exit_code == 0;
   }
-  const ssh::HostResult last = link->ask(question);
+  const ssh::HostResult last = ask(*link, question, reply);
   if (!last.ok()) return failed(last, "looking for " + name);
-  const std::string now = how_it_ended(read_answer(last));
+  const std::string now = how_it_ended(reply.machines.front());
   console.note(now.empty() ? name + ": detached, it goes on"
                            : fmt::format("{} {}\nhint: {}", name, now, hint));
   return left_well || !now.empty() ? kAllWell : kSomeFailed;

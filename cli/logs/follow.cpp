@@ -18,6 +18,7 @@ namespace dtool::cli {
 namespace {
 
 constexpr std::size_t kLastLines = 10;
+constexpr std::size_t kLongestKept = 1 << 16;  ///< what is longer goes on as another line
 
 /// Keeps the last lines of each host, and shows the very last ones: of those that still run on a
 /// terminal, and of each that has ended well for good.
@@ -67,7 +68,7 @@ class LastLines : public ssh::Events {
         line_is_open = false;
         return;
       }
-      if (!line_is_open) lines.emplace_back();
+      if (!line_is_open || lines.back().size() >= kLongestKept) lines.emplace_back();
       line_is_open = true;
       lines.back() += each;
       if (lines.size() > kLastLines) lines.pop_front();

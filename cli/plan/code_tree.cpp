@@ -87,7 +87,7 @@ tree_sync::Tree read_code_tree(CodeChoice choice) {
   for (std::string& include : choice.includes) {
     std::string name = (here / include).lexically_normal().lexically_relative(here).string();
     while (name.ends_with('/')) name.pop_back();
-    if (name.starts_with("..") || name == ".") {
+    if (name == "." || name == ".." || name.starts_with("../")) {
       throw UsageError(fmt::format("--include {} is not below the current folder", include),
                        "what is elsewhere goes to the hosts with --data or dtool copy");
     }

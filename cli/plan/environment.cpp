@@ -80,7 +80,8 @@ std::string array_of(std::string_view name, const std::vector<std::string>& quot
 
 bool is_sent(std::string path, const std::string& code_folder) {
   if (path.starts_with(code_folder + "/")) path.erase(0, code_folder.size() + 1);
-  return !path.empty() && !ssh::is_anchored(path) && std::filesystem::exists(path);
+  std::error_code unseen;
+  return !path.empty() && !ssh::is_anchored(path) && std::filesystem::exists(path, unseen);
 }
 
 bool has_sent_image(const std::optional<Container>& container, const std::string& code_folder) {

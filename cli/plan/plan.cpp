@@ -54,10 +54,18 @@ std::optional<PythonTarget> python_target(const std::vector<std::string>& progra
   if (!file_name(program.front()).starts_with("python")) return std::nullopt;
   for (std::size_t i = 1; i < program.size(); ++i) {
     const std::string& word = program[i];
-    if (word == "-m" && i + 1 < program.size()) return PythonTarget{program[i + 1], true};
-    if (word == "-m" || word == "-c" || word == "-") return std::nullopt;
-    if (word == "-X" || word == "-W") ++i;  // a value follows
     if (!word.starts_with("-")) return PythonTarget{word};
+    if (word == "-") return std::nullopt;
+    if (word == "--check-hash-based-pycs") ++i;
+    if (word.starts_with("--")) continue;
+    // Letters that stand together, as in `-um`; the value of the last one may stand with them.
+    const std::size_t at = word.find_first_of("cmWX");
+    if (at == word.npos) continue;
+    if (word[at] == 'c') return std::nullopt;
+    std::string value = word.substr(at + 1);
+    if (value.empty() && ++i < program.size()) value = program[i];
+    if (word[at] == 'm')
+      return value.empty() ? std::nullopt : std::optional(PythonTarget{value, true});
   }
   return std::nullopt;
 }

@@ -207,7 +207,7 @@ std::string title_line(const Panel& panel, std::size_t columns, std::size_t labe
   const std::string last = last_value(panel);
   if (!last.empty() && title.size() + last.size() + 7 <= room)
     title += fmt::format("{:>{}}", "last " + last, room - title.size());
-  return fmt::format("{:{}}{:<{}}", "", label_width + 1, title.substr(0, room), room);
+  return fmt::format("{:{}}{:<{}}", "", label_width + 1, cut(title, room), room);
 }
 
 }  // namespace
@@ -271,7 +271,7 @@ void show_charts(Console& console, const std::vector<PlotSource>& sources,
   };
   for (std::size_t run = 0; run < sources.size(); ++run) {
     const std::string number = sources.size() > 1 ? fmt::format("{} ", run + 1) : "";
-    const std::string name = (number + sources[run].name).substr(0, columns);
+    const std::string name = cut(number + sources[run].name, columns);
     console.say(sources.size() > 1 ? paint(run, name) : console.styled(Style::bold, name));
   }
   const std::size_t left = rows - std::min(rows, sources.size());

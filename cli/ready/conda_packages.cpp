@@ -76,8 +76,8 @@ std::string ready_solver(Console& console, const PackageStore& store) {
     const fs::path draft = folder / ("packages." + ssh::random_hex(8));
     if (!fault) fs::copy(packages.tree.root, draft, fs::copy_options::recursive, fault);
     if (!fault) host::flush_disk_of(draft);
-    std::error_code is_taken;  // another dtool has put them there, and may be reading them
-    if (!fault) fs::rename(draft, folder / "packages", is_taken);
+    // Those that another dtool has put there, it may be reading.
+    if (!fault) fault = rename_unless_taken(draft, folder / "packages");
     std::error_code ignored;
     fs::remove_all(draft, ignored);
     const host::PythonReply reply = ask(true);

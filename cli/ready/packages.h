@@ -9,6 +9,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "cli/console.h"
@@ -49,6 +50,11 @@ class PackageStore {
  private:
   std::filesystem::path folder_;
 };
+
+/// Renames a whole folder, unless something is there already: another dtool was quicker. Returns
+/// any other error.
+std::error_code rename_unless_taken(const std::filesystem::path& folder,
+                                    const std::filesystem::path& name);
 
 /// The name of the file that lists a folder's packages with their SHA-256.
 inline constexpr const char* kLockFile = "lock.txt";

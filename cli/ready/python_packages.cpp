@@ -171,8 +171,9 @@ std::string PackageStore::add(
     fs::permissions(folder_, fs::perms::owner_all);
     const std::string hash = fill(draft / "packages", draft);
     host::flush_disk_of(draft);
-    std::error_code taken;  // the same packages as for another file, or another dtool was quicker
-    fs::rename(draft / "packages", folder_ / hash, taken);
+    // The same packages as for another file, or another dtool was quicker.
+    if (const auto fault = rename_unless_taken(draft / "packages", folder_ / hash))
+      throw fs::filesystem_error("cannot keep packages", folder_ / hash, fault);
     fs::remove_all(draft);
     return hash;
   } catch (...) {
@@ -186,6 +187,13 @@ Packages PackageStore::take(const std::string& hash) const {
   const fs::path folder = folder_ / hash;
   remove_old(folder);
   return {hash, tree_sync::tree_of(folder, files_below(folder))};
+}
+
+std::error_code rename_unless_taken(const fs::path& folder, const fs::path& name) {
+  std::error_code fault;
+  fs::rename(folder, name, fault);
+  const bool is_taken = fault == std::errc::file_exists || fault == std::errc::directory_not_empty;
+  return is_taken ? std::error_code() : fault;
 }
 
 std::vector<std::string> files_below(const fs::path& folder) {

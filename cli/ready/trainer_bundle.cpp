@@ -14,6 +14,7 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "cli/ready/packages.h"
 #include "killfiles/whole_file.h"
 #include "ssh/host/answers/trainers.h"
 #include "ssh/host/files.h"
@@ -312,10 +313,11 @@ tree_sync::Tree make_tree(const TrainerBundle& bundle) {
     try {
       copy_parts(bundle, draft);
       host::flush_disk_of(draft);
-      std::error_code taken;          // another dtool was quicker
-      fs::remove_all(folder, taken);  // a part of one
-      fs::rename(draft, folder, taken);
-      if (taken) fs::remove_all(draft);
+      std::error_code ignored;
+      fs::remove_all(folder, ignored);  // a part of one
+      if (const auto fault = rename_unless_taken(draft, folder))
+        throw fs::filesystem_error("cannot keep the trainer", folder, fault);
+      fs::remove_all(draft);
     } catch (...) {
       std::error_code ignored;
       fs::remove_all(draft, ignored);

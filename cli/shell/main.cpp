@@ -222,6 +222,8 @@ int main(int argc, char** argv) {
     return dtool::ssh::remote_shell(std::vector<std::string>(argv + 2, argv + argc));
   }
   occupy_standard_streams();
+  // Where it is lacking, as under cron, programs and the code of hosts that runs here need it, too.
+  ::setenv("HOME", dtool::ssh::home_folder().c_str(), 1);
   if (dtool::ssh::is_askpass(argc)) return dtool::ssh::askpass(argv[1]);
   dtool::ssh::watch_interrupts();
   Console console;

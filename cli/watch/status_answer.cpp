@@ -381,7 +381,9 @@ std::optional<EarlierFailure> earlier_failure_of(const std::vector<MachineStatus
   bool is_own = false;
   for (const MachineStatus& each : machines) {
     const auto& failure = each.earlier_failure;
-    if (!failure || (newest && failure->attempt < newest->attempt)) continue;
+    if (!failure || std::ranges::count(machines, failure->machine, &MachineStatus::id) == 0)
+      continue;
+    if (newest && failure->attempt < newest->attempt) continue;
     const bool is_newer = !newest || failure->attempt > newest->attempt;
     if (!is_newer && (is_own || failure->machine != each.id)) continue;
     newest = failure;

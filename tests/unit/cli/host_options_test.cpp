@@ -331,6 +331,9 @@ TEST_F(Recorded, TheTimeToWaitIsNotRemembered) {
   options.ssh_cmd = "ssh -F none";
   options.connect_timeout = 0.5;
   EXPECT_FALSE(endpoint(later(options)).connect_timeout);
+  options.connect_timeout = HostOptions().connect_timeout;
+  options.ssh_cmd = "ssh -F none -o connecttimeout=5";
+  EXPECT_FALSE(endpoint(later(options)).connect_timeout);
 }
 
 }  // namespace

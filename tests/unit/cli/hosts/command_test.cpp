@@ -77,6 +77,12 @@ TEST_F(CommandExitCode, OfOneThatWasEndedForAnothersFailureDoesNotCount) {
   EXPECT_EQ(code({"--exit_code", "remote"}, {{0, exits(7)}, {1, ended}}), 7);
 }
 
+TEST_F(CommandExitCode, IsOneWhereEveryHostWasEnded) {
+  ssh::HostResult ended = tests::failed(ssh::Failure::ended, "ended");
+  ended.was_ended = true;
+  EXPECT_EQ(code({"--exit_code", "max"}, {{0, ended}, {1, ended}}), kSomeFailed);
+}
+
 TEST_F(CommandExitCode, IsPassedOnInTheDocument) {
   is_json = true;
   EXPECT_EQ(code({"--exit_code", "max"}, {{1, exits(9)}}), 9);

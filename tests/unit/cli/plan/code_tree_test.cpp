@@ -95,6 +95,13 @@ TEST_F(CodeTree, LeavesOutTheOutputFolder) {
   }
 }
 
+TEST_F(CodeTree, MayIncludeANameThatBeginsWithDots) {
+  home.write("p/..data/x", "");
+  stand_in(home.path() / "p");
+  EXPECT_NO_THROW(read_code_tree({.includes = {"..data"}}));
+  EXPECT_THROW(read_code_tree({.includes = {"../data"}}), UsageError);
+}
+
 TEST_F(CodeTree, LeavesOutFilesWithSecrets) {
   for (const char* file : {"p/a.py", "p/.env", "p/sub/.env", "p/sub/s[1]*", "p/sub/s1x"})
     home.write(file, "");

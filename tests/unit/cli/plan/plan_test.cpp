@@ -372,6 +372,13 @@ TEST(NameOfProgram, IsThatOfThePythonScript) {
   EXPECT_EQ(name_of_program({"python3", "-m"}), "python3");
   EXPECT_EQ(script_of({"python3", "-u", "-X", "dev", "code/train.py", "--lr"}), "code/train.py");
   EXPECT_EQ(script_of({"python3", "-m", "train.py"}), std::nullopt);
+  EXPECT_EQ(script_of({"python3", "-um", "my.trainer", "x.py"}), std::nullopt);
+  EXPECT_EQ(module_of({"python3", "-um", "my.trainer", "x.py"}), "my.trainer");
+  EXPECT_EQ(module_of({"python3", "-u", "-mmy.trainer", "x.py"}), "my.trainer");
+  EXPECT_EQ(script_of({"python3", "-uc", "import x", "x.py"}), std::nullopt);
+  EXPECT_EQ(script_of({"python3", "-uXdev", "x.py"}), "x.py");
+  EXPECT_EQ(script_of({"python3", "-uW", "error", "x.py"}), "x.py");
+  EXPECT_EQ(script_of({"python3", "--check-hash-based-pycs", "always", "x.py"}), "x.py");
   EXPECT_EQ(script_of({"./bin/train", "x.py"}), "./bin/train");
   EXPECT_EQ(script_of({"bin/train"}), "bin/train");
   for (const char* elsewhere : {"train", "/bin/train", "~/bin/train"})

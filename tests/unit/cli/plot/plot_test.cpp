@@ -121,6 +121,18 @@ TEST(Chart, is_as_large_as_it_was_told) {
   }
 }
 
+TEST(Chart, cuts_a_title_between_its_characters) {
+  auto panel = make_panel("loss", {loss({1, 2})}, {});
+  panel->title = std::string(40, 'x');
+  const std::string plain_title = draw_chart(*panel, 24, 8, plain).front();
+  panel->title.clear();
+  for (int i = 0; i < 40; ++i) panel->title += "\u00e9";
+  const std::string title = draw_chart(*panel, 24, 8, plain).front();
+  EXPECT_EQ(characters(title), characters(plain_title));
+  EXPECT_EQ(std::ranges::count(title, '\xc3'), std::ranges::count(plain_title, 'x'));
+  EXPECT_EQ(std::ranges::count(title, '\xa9'), std::ranges::count(plain_title, 'x'));
+}
+
 TEST(Chart, shows_a_falling_curve_from_left_to_right) {
   const auto lines = draw_chart(*make_panel("loss", {loss({3, 2, 1, 0})}, {}), 24, 8, plain);
   EXPECT_EQ(lines, (std::vector<std::string>{"     loss         last 0",  //

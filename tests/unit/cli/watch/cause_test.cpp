@@ -109,6 +109,10 @@ TEST(EarlierFailureOf, TheNewestCountsWithTheLogOfTheMachineThatItNames) {
   EXPECT_EQ(failure->text, "sick");
 }
 
+TEST(EarlierFailureOf, AMachineThatTheRunDoesNotHaveIsNone) {
+  EXPECT_FALSE(earlier_failure_of({read_status("pid=7\nup_s=1\nfailed_attempt=0 10 5 sick")}));
+}
+
 TEST(EarlierFailureOf, TheLengthOfALogIsNotAnotherMachines) {
   const auto failure = earlier_failure_of(
       {read_status("pid=7\nup_s=1\nfailed_attempt=0 10 1 sick"), read_status("pid=7\nup_s=1", 1)});
