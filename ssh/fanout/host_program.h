@@ -17,10 +17,11 @@ inline constexpr std::string_view kHostProgramBegins = "dtool-host begins\n";
 /// What it prints if the program is missing; behind it stands the host's kind.
 inline constexpr std::string_view kHostProgramNeeded = "dtool-host needed on ";
 
+/// What becomes of a program there that is not what dtool sent.
+enum class Damaged { is_started, is_removed };
 /// The command line that starts it with these words in any login shell, for any processor. If it is
 /// missing, the line prints the host's kind instead, and exits with kHostProgramMissing. It prints
 /// no beginning if it is not told to serve.
-enum class Damaged { is_started, is_removed };  ///< a program there that is not what dtool sent
 std::string host_program_line(Damaged damaged = Damaged::is_started,
                               const std::vector<std::string>& words = {"serve"});
 inline constexpr int kHostProgramMissing = 75;

@@ -24,8 +24,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kMostOutput = 1U << 20U;
-
 struct Pipe {
   Descriptor reader;
   Descriptor writer;
@@ -139,6 +137,11 @@ void set_environment(const std::vector<std::string>& variables) {
   }
 }
 
+void end_with(pid_t parent) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(kCannotRun);
+}
+
 ChildResult run_program(const std::vector<std::string>& arguments,
                         std::chrono::milliseconds timeout, const std::string& folder,
                         Orphan orphan) {
@@ -150,10 +153,7 @@ ChildResult run_program(const std::vector<std::string>& arguments,
   const pid_t own = ::getpid();
   const pid_t child = ::fork();
   if (child == -1) throw std::runtime_error(with_reason("no process can be made"));
-  if (child == 0 && orphan == Orphan::ends) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != own) ::_exit(kCannotRun);
-  }
+  if (child == 0 && orphan == Orphan::ends) end_with(own);
   if (child == 0) become(pointers, folder, out.writer.get(), err.writer.get(), fault.writer.get());
   out.writer = Descriptor();
   err.writer = Descriptor();

@@ -28,11 +28,14 @@ inline bool is_program(const std::string& name) {
   return !find_program(name).empty();
 }
 
+/// The most that is kept of each stream of a program.
+inline constexpr std::size_t kMostOutput = 1U << 20U;
+
 struct ChildResult {
   bool is_missing = false;  ///< there is no such program
   bool timed_out = false;   ///< it was ended by KILL
   int exit_code = -1;       ///< 128 + signal if a signal ended it
-  std::string out;          ///< standard output; the first MiB
+  std::string out;          ///< standard output; its first kMostOutput bytes
   std::string err;          ///< standard error, likewise
   std::string fault;        ///< the fault of try_program: why no process could be made
 
@@ -46,6 +49,9 @@ void set_environment(const std::vector<std::string>& variables);
 
 /// What a program does when the thread that runs it has gone.
 enum class Orphan { goes_on, ends };
+
+/// In a child that was just made: it ends by KILL when `parent`, which made it, does.
+void end_with(pid_t parent);
 
 /// Runs a program to its end, without input, in `folder` if one is given. Throws std::runtime_error
 /// if no process can be made.

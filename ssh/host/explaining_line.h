@@ -21,9 +21,6 @@ bool is_exception(std::string_view line);
 /// cause is to be found there.
 bool marks_a_victim(std::string_view line);
 
-// The failure after which a run was started again: the file earlier_failure of a job's state
-// folder. The session, or a scheduler's job, writes it before each restart.
-
 // Which machine and rank the cause of a run's failure names: the file cause_place of a job's state
 // folder. The sentence itself is the file cause, for people.
 
@@ -40,6 +37,9 @@ inline constexpr const char* kCausePlaceFile = "cause_place";
 std::string to_line(const CausePlace& place);
 /// Nothing if it is malformed. Runs of earlier versions have no such file.
 std::optional<CausePlace> parse_cause_place(std::string_view line);
+
+// The failure after which a run was started again: the file earlier_failure of a job's state
+// folder. The session, or a scheduler's job, writes it before each restart.
 
 struct EarlierFailure {
   int attempt = 0;              ///< the number of the attempt that failed, counted from 0

@@ -62,7 +62,7 @@ void flush_disk_of(const std::string& folder) {
 
 namespace {
 
-/// This host's, for one record.
+/// The disk of this host, for one record.
 class HostDisk : public Disk {
  public:
   void make(const std::string& path) override { open_as(path, O_TRUNC); }

@@ -4,6 +4,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <utility>
 
@@ -15,7 +16,10 @@ void FrameInput::await(std::chrono::milliseconds patience) const {
   constexpr std::chrono::milliseconds kSecond{1000};
   for (auto left = patience;; left -= kSecond) {
     pollfd input{descriptor_, POLLIN, 0};
-    if (::poll(&input, 1, static_cast<int>(std::min(left, kSecond).count())) != 0) return;
+    int ready = -1;
+    do ready = ::poll(&input, 1, static_cast<int>(std::min(left, kSecond).count()));
+    while (ready < 0 && errno == EINTR);
+    if (ready != 0) return;
     if (left <= kSecond)
       throw BadMessage("no byte more for " + std::to_string(patience.count() / 1000) + " s");
     if (on_wait_) on_wait_(patience - left + kSecond);

@@ -23,7 +23,7 @@ struct Opening {
   std::optional<std::string> refused;        ///< a prompt that got no answer
   std::size_t answers = 0;
   bool is_asking = false;  ///< asks the user, or waits for the terminal
-  bool was_left = false;   ///< ended while it waited for the terminal
+  bool was_left = false;   ///< its ssh ended while the opening waited for the terminal
   Waiter* door = nullptr;  ///< the waiter with which serve() waits for questions
   Deadline deadline;       ///< moves by the time that the user took
 };

@@ -52,7 +52,8 @@ class Connector {
   /// A jump host: one session for all hosts behind it.
   struct Jump {
     explicit Jump(Reactor& reactor) : is_decided(reactor.context()) {}
-    /// Whether to connect again. If the first connection failed, all hosts behind it have failed.
+    /// Whether to connect again: the session was lost, or a try to replace a lost one failed. If
+    /// the very first try failed, its error is the answer for all hosts behind the jump.
     bool is_lost() const {
       return session != nullptr ? !session->is_connected() : error && is_again;
     }

@@ -73,10 +73,13 @@ CommandPrefix ready_environment(const CheckRequest& request, CheckReply& reply) 
   const ChildResult told = run_bash(request.environment.text, kForEnvironment);
   const std::size_t end = ("\n" + told.out).find("\n" + std::string(kReady));
   reply.environment = told.out.substr(0, std::min(end, told.out.size()));
-  reply.is_environment_ready = end != told.out.npos && !told.timed_out;
+  const bool is_cut = told.out.size() >= kMostOutput;
+  reply.is_environment_ready = end != told.out.npos && !told.timed_out && !is_cut;
   if (reply.is_environment_ready)
     return take_over(std::string_view(told.out).substr(end + kReady.size()));
   if (told.timed_out) reply.environment += "bad_activate=the environment was not ready in 300 s\n";
+  if (is_cut)
+    reply.environment += "bad_activate=the environment has more than 1 MiB of variables\n";
   return {};
 }
 

@@ -18,8 +18,9 @@ enum class GpuKind { none, nvidia, amd };
 /// What nvidia-smi says, or the AMD driver's files.
 class HostGpus {
  public:
-  /// Asks the drivers, nvidia-smi at most 20 s for each question. A second question follows if a
-  /// GPU is cut into MIG instances or the driver is too old to know of them. `root` is for tests.
+  /// Asks the drivers; nvidia-smi has 20 s for each answer. It is asked a second time, for its list
+  /// of devices, if a GPU is cut into MIG instances or the driver is too old to tell. `root` is for
+  /// tests.
   static HostGpus find(const std::string& root = "");
 
   /// How many a process of the run sees. The run's variables win over those of this process. AMD's

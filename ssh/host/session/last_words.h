@@ -40,7 +40,7 @@ std::string describe(const RankEnd& end, const std::string& detail = {});
 
 /// `words`: the run's folder, the attempt, the place of the job's first machine, and how many
 /// machines it has. Prints the cause in one line, or nothing if no process failed by itself, and
-/// writes where it lies into the state folder of each machine (ssh/host/earlier_failure.h). Returns
+/// writes where it lies into the state folder of each machine (ssh/host/explaining_line.h). Returns
 /// 0 if another attempt may end better, and 3 after a mistake of the user.
 int tell_job_cause(const std::vector<std::string>& words);
 

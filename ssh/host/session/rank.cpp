@@ -10,6 +10,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "ssh/host/child.h"
 #include "ssh/host/files.h"
 #include "ssh/host/process_table.h"
 #include "ssh/host/rank_log.h"
@@ -132,11 +133,12 @@ void note(const std::string& file, const std::string& line) {
 }
 
 /// Sends this process the signals whose names come on standard input. Returns the process that
-/// does.
+/// does; it ends with this one, whose pid may then be another's.
 pid_t hear_words(RankLogs& logs) {
   const pid_t heard_by = ::getpid();
   const pid_t child = ::fork();
   if (child != 0) return child;
+  end_with(heard_by);
   logs.let_go();
   ::setsid();
   try {

@@ -71,6 +71,7 @@ class Ranks {
   void judge(const RankEnd& end, int number);
   void tell_failure();
   void send(int signal) const;
+  void end_all();
   bool is_independent() const { return plan_.rendezvous == "independent"; }
   bool any_running() const { return std::ranges::any_of(ranks_, &Rank::is_running); }
   bool is_supervised() const { return exists(path("supervise")); }
@@ -227,13 +228,28 @@ void Ranks::tell_failure() {
   [[maybe_unused]] const ssize_t size = ::write(STDERR_FILENO, line.data(), line.size());
 }
 
+/// By TERM, and soon by KILL.
+void Ranks::end_all() {
+  send(SIGTERM);
+  const Time end = time_since_boot() + kGrace;
+  for (look(); any_running() && time_since_boot() < end; look()) wait();
+  send(SIGKILL);
+  for (look(); any_running(); look()) wait();
+}
+
 int Ranks::run() {
   // The file's content until a rank fails.
   write_in_place(path("first_failure"), std::string(kOwnProcess) + "\n");
   std::vector<pid_t> processes;
-  for (int i = 0; i < plan_.processes; ++i) {
-    start(i);
-    processes.push_back(ranks_.back().pid);
+  try {
+    for (int i = 0; i < plan_.processes; ++i) {
+      start(i);
+      processes.push_back(ranks_.back().pid);
+    }
+  } catch (const std::runtime_error&) {
+    failure_ = RankEnd{"", kCannotRun};  // no end of a rank is the cause
+    end_all();
+    throw;
   }
   logs_.start(processes);
   const auto is_judged = [this] {
@@ -248,11 +264,7 @@ int Ranks::run() {
   logs_.settle();
   tell_failure();
   if (is_supervised()) return failure_->code;
-  send(SIGTERM);
-  const Time end = time_since_boot() + kGrace;
-  for (look(); any_running() && time_since_boot() < end; look()) wait();
-  send(SIGKILL);
-  for (look(); any_running(); look()) wait();
+  end_all();
   logs_.finish();
   return failure_->code;
 }

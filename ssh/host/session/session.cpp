@@ -124,8 +124,8 @@ int run_session(const std::string& log) {
 
 namespace {
 
-/// The script is a file, and takes the numbers of the attempt; mpirun's first a rank, which there
-/// is none.
+/// A bash program that sources the script `$0` with the attempt's numbers as its words. For mpirun
+/// the script is `./rank`, whose first two words are a rank's numbers: a visit has none.
 constexpr const char* kVisit =
     "read -ra numbers <<< \"$1\"; visit=(\"${@:2}\"); set -- \"${numbers[@]}\"; "
     "[ \"$0\" != ./rank ] || set -- '' '' \"$@\"; . \"$0\"";

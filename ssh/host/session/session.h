@@ -78,7 +78,8 @@ void take_turn(Coordinator* coordinator, Machine& machine, Link* link,
   machine.turn(now);
 }
 
-/// Whether a machine's session that is over has nothing more to tell, and nobody to hear.
+/// Whether a machine's session that is over may end: all that it has to tell was taken, and machine
+/// 0 has heard the last of all others.
 template <class Link>
 bool has_said_last_words(const Coordinator* coordinator, const Link* link, Time now) {
   if (coordinator) return coordinator->has_all_gone(now);

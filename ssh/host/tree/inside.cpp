@@ -23,7 +23,7 @@ bool is_above(std::string_view path, std::string_view folder) {
   return folder.starts_with(path) && (folder.size() == path.size() || folder[path.size()] == '/');
 }
 
-/// Of an open folder.
+/// A path to an open folder.
 std::string folder_path(int folder) {
   return "/proc/self/fd/" + std::to_string(folder);
 }

@@ -42,7 +42,7 @@ class KeptCopy {
  private:
   struct File {
     std::string identity;  ///< empty: it is a link, and not here
-    /// The time when anything of it was changed last, its number of names, too.
+    /// The time of its last change of any kind (ctime): a further name of the file counts, too.
     std::string changed;
   };
 

@@ -388,7 +388,10 @@ std::optional<std::int64_t> Mark::take() const {
     const Descriptor mark(
         ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
     if (mark.is_open()) {
-      write_all(mark.get(), std::to_string(host_) + "\n");
+      const std::string text = std::to_string(host_) + "\n";
+      // One that stays empty would be waited for.
+      if (::write(mark.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+        ::unlink(path_.c_str());
       ::fchmod(mark.get(), 0644);  // hosts that are reached as other users read it, too
       break;
     }

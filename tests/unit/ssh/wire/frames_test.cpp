@@ -176,6 +176,20 @@ TEST(FrameInput, LosesItsPatience) {
   EXPECT_EQ(waits, 0);
 }
 
+TEST(FrameInput, TakesNoSignalForAByte) {
+  const OpenStream stream;
+  ::fcntl(stream.reader.get(), F_SETFL, O_NONBLOCK);
+  FrameInput input(stream.reader.get());
+  struct sigaction heard {};
+  heard.sa_handler = [](int) {};
+  struct sigaction before {};
+  ::sigaction(SIGALRM, &heard, &before);
+  const itimerval soon{{0, 0}, {0, 50'000}};
+  ::setitimer(ITIMER_REAL, &soon, nullptr);
+  EXPECT_THROW(input.next(std::chrono::milliseconds(200)), BadMessage);
+  ::sigaction(SIGALRM, &before, nullptr);
+}
+
 TEST(FrameInput, TellsEachSecondThatItWaits) {
   const OpenStream stream;
   FrameInput input(stream.reader.get());

@@ -273,6 +273,16 @@ TEST_F(HostCheck, FindsATrainerOfTheUsersOwnAndAsksItInTheReadiedEnvironment) {
   EXPECT_TRUE(reply.is_environment_ready);
 }
 
+TEST_F(HostCheck, RefusesAnEnvironmentOfWhichNotAllIsKept) {
+  CheckRequest request;
+  request.environment.text =
+      "echo ready\nprintf '0\\0PATH=%s\\0HOME=%s\\0A=' \"$PATH\" \"$HOME\"\n"
+      "head -c 1048576 /dev/zero | tr '\\0' x\n";
+  const CheckReply reply = check(request);
+  EXPECT_FALSE(reply.is_environment_ready);
+  EXPECT_EQ(reply.environment, "bad_activate=the environment has more than 1 MiB of variables\n");
+}
+
 TEST_F(HostCheck, TakesTheFirstTrainerThatFitsAndTheBundleLast) {
   const std::string hash(64, 'a');
   CheckRequest request;

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +21,7 @@
 #include "ssh/host/process_table.h"
 #include "ssh/host/rank_log.h"
 #include "ssh/host/session/job.h"
+#include "ssh/wire/words.h"
 #include "tests/unit/refused_calls.h"
 #include "tests/unit/temporary_folder.h"
 
@@ -223,6 +225,31 @@ TEST_F(RanksTest, WithoutAProcessForThemThereIsAnError) {
         ::_exit(1);
       },
       testing::ExitedWithCode(0), "^no process can be made: Resource temporarily unavailable$");
+}
+
+/// As a user who may have two processes.
+TEST_F(RanksTest, AreEndedWhereNotAllCanBeStarted) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can be another user";
+  for (const auto& each : {folder_.path(), state()})
+    std::filesystem::permissions(each, std::filesystem::perms::all);
+  const std::vector<std::string> two = words(2, "echo $$ > pid\nwhile :; do :; done\n");
+  EXPECT_EXIT(
+      {
+        const rlimit few{2, 2};
+        ::setrlimit(RLIMIT_NPROC, &few);
+        if (::setuid(61'234) != 0) ::_exit(98);
+        try {
+          run_ranks(two);
+        } catch (const std::runtime_error& error) {
+          std::cerr << error.what();
+          ::_exit(0);
+        }
+        ::_exit(1);
+      },
+      testing::ExitedWithCode(0), "^no process can be made: Resource temporarily unavailable$");
+  host::pause(300ms);
+  const auto pid = parse_number<int>(read_line(folder_.path() / "pid"));
+  EXPECT_TRUE(!pid || ::kill(*pid, 0) == -1) << "it goes on";
 }
 
 TEST_F(RanksTest, ThatCannotBeStartedSayWhy) {

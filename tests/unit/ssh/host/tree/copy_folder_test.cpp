@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/inotify.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -57,6 +58,25 @@ TEST_F(CopyFolderTest, AHostThatLostItsLockCutsNothingFromWhatTheNextOneWrites) 
   next.give(bytes(80'000, content_.size()) + to_frame(CopySum{to_hex(sha256(content_))}));
   EXPECT_EQ(next.end(), 0);
   EXPECT_EQ(scratch_.read("data/sub/file"), content_);
+}
+
+TEST_F(CopyFolderTest, ThatCannotBeEnteredIsRefusedAtOnce) {
+  const CopyPlace place{scratch_.path() / "data", "one", 1, 0, "", ""};
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  const int next = ::dup(0);
+  ::close(next);
+  const rlimit one_more{static_cast<rlim_t>(next) + 1, before.rlim_max};
+  ::setrlimit(RLIMIT_NOFILE, &one_more);
+  std::string why;
+  try {
+    const CopyFolder folder(place);
+  } catch (const Refused& refused) {
+    why = refused.what();
+  }
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_EQ(why, "cannot enter " + (scratch_.path() / "data" / copy_aside()).string() +
+                     ": Too many open files");
 }
 
 TEST_F(CopyFolderTest, LaunchersThatSendOneTreeTakeTurns) {

@@ -3,6 +3,8 @@
 #include "ssh/host/tree/tree_folder.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 #include <filesystem>
 
@@ -37,6 +39,18 @@ TEST(Mark, MarksOfOtherNamesAndInOtherFoldersAreNotFound) {
 TEST(Mark, WithoutANameNothingIsWritten) {
   const tests::TemporaryFolder folder;
   EXPECT_FALSE(Mark(folder.path(), "", 0).take());
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(Mark, OneThatADiskHasNoRoomForIsNotLeftEmpty) {
+  const tests::TemporaryFolder folder;
+  ::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit none{0, before.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &none);
+  EXPECT_FALSE(Mark(folder.path(), "5f", 0).take());
+  ::setrlimit(RLIMIT_FSIZE, &before);
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
