@@ -16,7 +16,6 @@ add_library(dtool_ssh STATIC
   ssh/fanout/port_forward.cpp
   ssh/fanout/remote_shell.cpp
   ssh/fanout/serving_program.cpp
-  ssh/fanout/single_link.cpp
   ssh/fanout/terminal_link.cpp
   ssh/fanout/terminal_relay.cpp
   ssh/host.cpp

@@ -24,9 +24,7 @@
 #include "ssh/keys/libssh.h"
 #include "ssh/machine/files.h"
 #include "ssh/machine/reactor.h"
-#include "ssh/program/masters.h"
 #include "ssh/program/program_choice.h"
-#include "ssh/session/connector.h"
 
 namespace dtool::ssh {
 namespace {
@@ -67,8 +65,8 @@ asio::awaitable<void> scan_over_program(Masters& masters, HostKey& report) {
   report.state = HostKeyState::unknown;
 }
 
-asio::awaitable<void> scan(Connector& connector, Masters& masters, Program program,
-                           std::vector<HostKey>& reports, std::size_t& next) {
+asio::awaitable<void> scan(Dialer& dialer, std::vector<HostKey>& reports, std::size_t& next) {
+  Connector& connector = dialer.connector();
   while (next < reports.size()) {
     HostKey& report = reports[next++];
     if (report.host.is_local) {
@@ -78,11 +76,8 @@ asio::awaitable<void> scan(Connector& connector, Masters& masters, Program progr
     try {
       const Endpoint endpoint = resolve_way(connector.config(), report.host);
       const auto authority = find_authority(connector.config(), connector.known_hosts(), endpoint);
-      const bool is_over_program =
-          program == Program::ssh ||
-          (program == Program::automatic && (authority || !endpoint.needs_program.empty()));
-      if (is_over_program) {
-        co_await scan_over_program(masters, report);
+      if (dialer.needs_ssh(endpoint, authority)) {
+        co_await scan_over_program(dialer.masters(), report);
         // The plain key is not to be put on record beside the authority.
         if (authority && report.state == HostKeyState::unknown) {
           report.state = HostKeyState::certified;
@@ -164,17 +159,15 @@ std::vector<HostKey> scan_host_keys(const std::vector<Host>& hosts, const Connec
   std::vector<HostKey> reports(hosts.size());
   for (std::size_t i = 0; i < hosts.size(); ++i) reports[i].host = hosts[i];
   Reactor reactor;
-  Connector connector(reactor, options);
-  Masters masters(reactor, options);
+  Dialer dialer(reactor, options);
   std::size_t next = 0;
   std::size_t running = std::min(options.width, reports.size());
   std::exception_ptr failure;
   for (std::size_t i = running; i > 0; --i) {
-    asio::co_spawn(reactor.context(), scan(connector, masters, options.program, reports, next),
-                   [&](std::exception_ptr error) {
-                     if (error) failure = error;
-                     if (--running == 0) reactor.context().stop();
-                   });
+    asio::co_spawn(reactor.context(), scan(dialer, reports, next), [&](std::exception_ptr error) {
+      if (error) failure = error;
+      if (--running == 0) reactor.context().stop();
+    });
   }
   if (running > 0) reactor.context().run();
   reactor.wind_up();

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "ssh/fanout/links.h"
 
+#include <signal.h>
+
+#include <chrono>
 #include <exception>
 #include <stdexcept>
 #include <utility>
 
+#include "ssh/host_error.h"
 #include "ssh/kept/kept_connection.h"
 #include "ssh/kept/kept_folder.h"
-#include "ssh/program/program_choice.h"
 #include "ssh/session/ssh_connection.h"
 
 namespace dtool::ssh {
@@ -24,9 +27,7 @@ std::optional<KeptFolder> open_kept_folder() {
 }  // namespace
 
 HostLinks::HostLinks(const std::vector<Host>& hosts, const ConnectOptions& options)
-    : connector_(reactor_, options),
-      program_(options.program),
-      masters_(reactor_, options),
+    : dialer_(reactor_, options),
       keep_(options.keep),
       hosts_(hosts),
       keys_(hosts.size()),
@@ -79,45 +80,18 @@ void HostLinks::drop(std::size_t host) {
 }
 
 asio::awaitable<std::unique_ptr<Connection>> HostLinks::open(std::size_t host) {
-  if (hosts_[host].is_local) co_return make_local_connection(reactor_);
-  if (program_ == Program::ssh) {
-    const Host& named = hosts_[host];
-    const Endpoint unasked;  // ssh reads the configuration by itself
-    co_return co_await masters_.connect(named, unasked);
-  }
-  const Endpoint endpoint = resolve_way(connector_.config(), hosts_[host]);
-  if (!endpoint.needs_program.empty()) {
-    if (program_ == Program::libssh) throw needs_program(endpoint);
-    co_return co_await connect_over_program(connector_, masters_, hosts_[host], endpoint);
-  }
-  if (keep_.count() > 0) {
+  const Host& named = hosts_[host];
+  if (named.is_local) co_return make_local_connection(reactor_);
+  const Endpoint way = dialer_.way_to(named);
+  if (keep_.count() > 0 && !dialer_.needs_ssh(way)) {
     std::string& key = keys_[host];
-    key = connection_key(connector_.config(), hosts_[host]);
+    key = connection_key(dialer_.connector().config(), named);
     if (kept_folder_) {
       auto kept = co_await take_kept(reactor_, *kept_folder_, key);
       if (kept != nullptr) co_return kept;
     }
   }
-  const bool is_over_program =
-      program_ == Program::automatic &&
-      (may_have_master(endpoint) ||
-       find_authority(connector_.config(), connector_.known_hosts(), endpoint));
-  if (is_over_program)
-    co_return co_await connect_over_program(connector_, masters_, hosts_[host], endpoint);
-  co_return co_await log_in(host);
-}
-
-asio::awaitable<std::unique_ptr<Connection>> HostLinks::log_in(std::size_t host) {
-  std::unique_ptr<Session> session;
-  std::optional<HostError> refused;
-  try {
-    session = co_await connector_.log_in(hosts_[host]);
-  } catch (const HostError& error) {
-    if (error.failure() != Failure::not_authenticated || program_ == Program::libssh) throw;
-    refused = with_hint_at_program(error);
-  }
-  if (refused) throw *refused;
-  co_return std::make_unique<SshConnection>(reactor_, std::move(session));
+  co_return co_await dialer_.connect(named, way);
 }
 
 /// Takes the sessions that this process has opened out of `links_`; closes all others.
@@ -129,9 +103,10 @@ std::vector<KeptSession> HostLinks::sessions_to_keep() {
     auto* ours = dynamic_cast<SshConnection*>(connection.get());
     if (ours == nullptr || !ours->is_usable()) continue;
     connection.release();
-    KeptSession session{hosts_[i], connector_.config().resolve(hosts_[i]), keys_[i], {}, {}};
+    KeptSession session{
+        hosts_[i], dialer_.connector().config().resolve(hosts_[i]), keys_[i], {}, {}};
     session.connection.reset(ours);
-    session.jumps = connector_.jump_sessions(session.endpoint.jumps);
+    session.jumps = dialer_.connector().jump_sessions(session.endpoint.jumps);
     sessions.push_back(std::move(session));
   }
   return sessions;
@@ -148,6 +123,60 @@ bool leave_to_keeper(std::unique_ptr<HostLinks>& links) noexcept {
   } catch (const std::exception&) {
     return false;  // the result is as if nothing is kept: the next command connects by itself
   }
+}
+
+SingleLink::SingleLink(Host host, const ConnectOptions& options)
+    : host_(std::move(host)),
+      dialer_(reactor_, options),
+      endings_(reactor_, [this](Asked) { on_asked(); }) {
+  ::signal(SIGPIPE, SIG_IGN);
+}
+
+SingleLink::~SingleLink() {
+  endings_.cancel();
+  if (!is_interrupted_) dialer_.masters().leave_to_later();
+  reactor_.wind_up();
+}
+
+void SingleLink::on_asked() {
+  is_interrupted_ = true;
+  reactor_.abandon();
+}
+
+HostResult SingleLink::finish(asio::awaitable<void> task, HostResult& result) {
+  result.host = host_;
+  const auto begin = Clock::now();
+  std::exception_ptr failure;
+  asio::co_spawn(reactor_.context(), std::move(task), [this, &failure](std::exception_ptr error) {
+    failure = error;
+    reactor_.context().stop();
+  });
+  reactor_.context().restart();
+  reactor_.context().run();
+  try {
+    if (failure) std::rethrow_exception(failure);
+  } catch (const HostError& error) {
+    result.failure = error.failure();
+    result.error = error.what();
+    result.hint = error.hint();
+  }
+  result.elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begin);
+  return std::move(result);
+}
+
+asio::awaitable<Connection*> SingleLink::connect() {
+  if (connection_ != nullptr && connection_->is_usable()) co_return connection_.get();
+  if (connection_ != nullptr) lost_.push_back(std::move(connection_));
+  session_ = nullptr;
+  if (host_.is_local) {
+    connection_ = make_local_connection(reactor_);
+    co_return connection_.get();
+  }
+  const Endpoint way = dialer_.way_to(host_);
+  connection_ = co_await dialer_.connect(host_, way);
+  auto* ours = dynamic_cast<SshConnection*>(connection_.get());
+  if (ours != nullptr) session_ = &ours->session();
+  co_return connection_.get();
 }
 
 }  // namespace dtool::ssh

@@ -10,7 +10,7 @@
 #include <optional>
 #include <utility>
 
-#include "ssh/fanout/single_link.h"
+#include "ssh/fanout/links.h"
 #include "ssh/host_error.h"
 #include "ssh/machine/process.h"
 #include "ssh/session/exchange.h"

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "ssh/fanout/host_program.h"
+#include "ssh/fanout/links.h"
 #include "ssh/fanout/serving_program.h"
-#include "ssh/fanout/single_link.h"
 #include "ssh/fanout/terminal_relay.h"
 #include "ssh/host_error.h"
 #include "ssh/machine/fd_bytes.h"

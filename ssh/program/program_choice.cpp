@@ -6,8 +6,10 @@
 #include <sys/stat.h>
 
 #include <string>
+#include <utility>
 
 #include "ssh/machine/files.h"
+#include "ssh/session/ssh_connection.h"
 
 namespace dtool::ssh {
 
@@ -43,21 +45,10 @@ HostError not_certified(const KeyVerdict& authority) {
           "does its sshd_config name a HostCertificate, for this name, that has not expired?"};
 }
 
-asio::awaitable<std::unique_ptr<Connection>> connect_over_program(Connector& connector,
-                                                                  Masters& masters, Host host,
-                                                                  Endpoint endpoint) {
-  std::optional<HostError> failure;
-  try {
-    co_return co_await masters.connect(host, endpoint);
-  } catch (const HostError& error) {
-    failure = error;
-  }
-  const auto authority = find_authority(connector.config(), connector.known_hosts(), endpoint);
-  // The plain key of such a host is not to be put on record beside its authority.
-  if (authority && failure->failure() == Failure::host_key_unknown) throw not_certified(*authority);
-  throw *failure;
-}
+namespace {
 
+/// Whether the user may have an open ControlMaster to that host: a socket exists at a path that
+/// matches ControlPath. Only `ssh` knows for sure.
 bool may_have_master(const Endpoint& endpoint) {
   if (endpoint.control_path.empty()) return false;
   std::string pattern;
@@ -86,11 +77,50 @@ bool may_have_master(const Endpoint& endpoint) {
   return is_there;
 }
 
+/// A refused login, with a hint at what `ssh` could do in addition.
 HostError with_hint_at_program(const HostError& refused) {
   const std::string hint = refused.hint();
   return {refused.failure(), refused.what(),
           fmt::format("{}{}if the host wants a password or a code: --ssh_program ssh", hint,
                       hint.empty() ? "" : " ")};
+}
+
+}  // namespace
+
+Endpoint Dialer::way_to(const Host& host) const {
+  if (program_ == Program::ssh) return {};
+  Endpoint way = resolve_way(connector_.config(), host);
+  if (program_ == Program::libssh && !way.needs_program.empty()) throw needs_program(way);
+  return way;
+}
+
+bool Dialer::needs_ssh(const Endpoint& way) const {
+  return program_ == Program::ssh || (program_ == Program::automatic && !way.needs_program.empty());
+}
+
+asio::awaitable<std::unique_ptr<Connection>> Dialer::connect(Host host, Endpoint way) {
+  const ClientConfig& config = connector_.config();
+  bool is_over_program = needs_ssh(way);
+  if (!is_over_program && program_ == Program::automatic)
+    is_over_program = may_have_master(way) || find_authority(config, connector_.known_hosts(), way);
+  std::optional<HostError> failure;
+  try {
+    if (is_over_program) co_return co_await masters_.connect(host, way);
+    std::unique_ptr<Session> session = co_await connector_.log_in(host);
+    co_return std::make_unique<SshConnection>(reactor_, std::move(session));
+  } catch (const HostError& error) {
+    failure = error;
+  }
+  const Failure kind = failure->failure();
+  if (is_over_program && kind == Failure::host_key_unknown) {
+    const Endpoint known = config.resolve(host);
+    // The plain key of such a host is not to be put on record beside its authority.
+    const auto authority = find_authority(config, connector_.known_hosts(), known);
+    if (authority) throw not_certified(*authority);
+  }
+  const bool may_do_more = !is_over_program && program_ != Program::libssh;
+  if (may_do_more && kind == Failure::not_authenticated) throw with_hint_at_program(*failure);
+  throw *failure;
 }
 
 }  // namespace dtool::ssh

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Whether a host is reached through libssh or through the user's `ssh` program.
+// Whether a host is reached through libssh or through the user's `ssh` program, and its connection
+// in that way.
 #pragma once
 
 #include <memory>
 #include <optional>
 
 #include "ssh/config/client_config.h"
+#include "ssh/connect_options.h"
 #include "ssh/host_error.h"
 #include "ssh/keys/known_hosts.h"
 #include "ssh/program/masters.h"
+#include "ssh/session/connection.h"
 #include "ssh/session/connector.h"
 
 namespace dtool::ssh {
@@ -24,16 +27,39 @@ std::optional<KeyVerdict> find_authority(const ClientConfig& config, KnownHosts&
 /// The failure of a host whose key has no certificate of that authority.
 HostError not_certified(const KeyVerdict& authority);
 
-/// A connection over ssh to a host with a known configuration. Throws HostError.
-asio::awaitable<std::unique_ptr<Connection>> connect_over_program(Connector& connector,
-                                                                  Masters& masters, Host host,
-                                                                  Endpoint endpoint);
+/// Opens connections to hosts, each in the way that fits it.
+class Dialer {
+ public:
+  /// Opens none yet. Throws std::invalid_argument if the SSH configuration cannot be read.
+  Dialer(Reactor& reactor, const ConnectOptions& options)
+      : reactor_(reactor),
+        program_(options.program),
+        connector_(reactor, options),
+        masters_(reactor, options) {}
 
-/// Whether the user may have an open ControlMaster to that host: a socket exists at a path that
-/// matches ControlPath. Only `ssh` knows for sure.
-bool may_have_master(const Endpoint& endpoint);
+  Connector& connector() { return connector_; }
+  const Connector& connector() const { return connector_; }
+  Masters& masters() { return masters_; }
+  const Masters& masters() const { return masters_; }
 
-/// A refused login, with a hint at what `ssh` could do in addition.
-HostError with_hint_at_program(const HostError& refused);
+  /// The way to a host; empty if `ssh` alone reads the configuration. Throws HostError if the host
+  /// needs `ssh`, which the options forbid.
+  Endpoint way_to(const Host& host) const;
+  /// Whether that way needs `ssh`, or the options want it.
+  bool needs_ssh(const Endpoint& way) const;
+  /// The same, or a certificate authority is known for the host.
+  bool needs_ssh(const Endpoint& way, const std::optional<KeyVerdict>& authority) const {
+    return needs_ssh(way) || (program_ == Program::automatic && authority);
+  }
+
+  /// A new connection that way. Throws HostError.
+  asio::awaitable<std::unique_ptr<Connection>> connect(Host host, Endpoint way);
+
+ private:
+  Reactor& reactor_;
+  Program program_;
+  Connector connector_;
+  Masters masters_;
+};
 
 }  // namespace dtool::ssh
