@@ -28,6 +28,7 @@ struct CausePlace {
   int machine = 0;               ///< its number in the run
   std::optional<int> rank = {};  ///< absent: none of its ranks, or it is not known which
 
+  void fields(auto visit) { visit(machine, rank); }
   bool operator==(const CausePlace&) const = default;
 };
 

@@ -72,13 +72,12 @@ class Ending {
   void go(KillReply& reply);
 
  private:
-  enum class Whom { working, holding, living, of_others };
+  using Group = std::vector<Member> Ending::*;
 
   enum class Do { look, strike };
   void look(Do what = Do::look);
-  const std::vector<Member>& group(Whom whom);
   void send(int signal, const std::vector<Member>& members);
-  void wait_for_end(Whom whom, milliseconds limit);
+  void wait_for_end(Group whom, milliseconds limit);
   void strike();
   void end_members(KillReply& reply);
   void find_screens_again();
@@ -135,27 +134,13 @@ void Ending::look(Do what) {
   was_restless_ = was_restless_ || is_restless_;
 }
 
-const std::vector<Member>& Ending::group(Whom whom) {
-  switch (whom) {
-    case Whom::working:
-      return working_;
-    case Whom::holding:
-      return holding_;
-    case Whom::living:
-      return living_;
-    case Whom::of_others:
-      return of_others_;
-  }
-  return living_;
-}
-
 void Ending::send(int signal, const std::vector<Member>& members) {
   for (const Member& each : members) send_to(each, signal);
 }
 
-void Ending::wait_for_end(Whom whom, milliseconds limit) {
+void Ending::wait_for_end(Group whom, milliseconds limit) {
   const Clock::time_point end = Clock::now() + limit;
-  while (!group(whom).empty() && Clock::now() < end) {
+  while (!(this->*whom).empty() && Clock::now() < end) {
     pause(std::min(kBetweenLooks, limit));
     look();
   }
@@ -222,7 +207,7 @@ void Ending::strike() {
   while (strikes.are_due(!living_.empty(), was_restless_)) {
     send(SIGKILL, living_);
     look(Do::strike);
-    wait_for_end(Whom::living, kForTerminals);
+    wait_for_end(&Ending::living_, kForTerminals);
     strikes.add(living_.empty() && !is_restless_);
   }
   is_unsettled_ = was_restless_ && !strikes.have_calmed();
@@ -233,9 +218,9 @@ void Ending::end_members(KillReply& reply) {
   // Screens and session leaders come last: with one of them the terminal goes, and a program that
   // handles TERM would get a HUP in the middle of its last work.
   send(SIGTERM, working_);
-  wait_for_end(Whom::working, grace_);
+  wait_for_end(&Ending::working_, grace_);
   send(SIGTERM, holding_);
-  wait_for_end(Whom::holding, kForTerminals);
+  wait_for_end(&Ending::holding_, kForTerminals);
   quit_screens();
   look();
   reply.forced += static_cast<std::int64_t>(living_.size());
@@ -252,7 +237,7 @@ void Ending::go(KillReply& reply) {
     look();
     end_members(reply);
   }
-  wait_for_end(Whom::of_others, kForOthers);
+  wait_for_end(&Ending::of_others_, kForOthers);
   report(reply);
 }
 

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
@@ -72,31 +73,15 @@ std::optional<Process> parse_stat(std::string_view text) {
   process.state = state[0];
   std::uint64_t user_ticks{};
   std::uint64_t system_ticks{};
-  // `field` is the number that proc(5) gives a field.
-  const auto read_field = [&](int field, std::string_view word) {
-    switch (field) {
-      case 4:
-        return read_number(word, process.parent);
-      case 6:
-        return read_number(word, process.session);
-      case 14:
-        return read_number(word, user_ticks);
-      case 15:
-        return read_number(word, system_ticks);
-      case 20:
-        return read_number(word, process.threads);
-      case 22:
-        return read_number(word, process.start);
-      case 24:
-        return read_number(word, process.resident_pages);
-      default:
-        return !word.empty();
-    }
-  };
-  constexpr int kLastField = 24;
-  for (int field = 4; field <= kLastField; ++field) {
-    if (!read_field(field, cut_word(rest))) return std::nullopt;
-  }
+  constexpr std::size_t kFirstField = 4, kLastField = 24;
+  std::array<std::string_view, kLastField + 1> field;  // by the number that proc(5) gives it
+  for (std::size_t i = kFirstField; i <= kLastField; ++i) field[i] = cut_word(rest);
+  const bool is_whole =
+      read_number(field[4], process.parent) && read_number(field[6], process.session) &&
+      read_number(field[14], user_ticks) && read_number(field[15], system_ticks) &&
+      read_number(field[20], process.threads) && read_number(field[22], process.start) &&
+      read_number(field[24], process.resident_pages);
+  if (!is_whole) return std::nullopt;
   process.cpu_ticks = user_ticks + system_ticks;
   return process;
 }

@@ -91,6 +91,10 @@ class Encoder {
     bytes_ += number_bytes(static_cast<std::uint64_t>(value), 8);
   }
 
+  template <typename Enum>
+  requires std::is_enum_v<Enum>
+  void put(Enum value) { put(static_cast<std::underlying_type_t<Enum>>(value)); }
+
   void put(const std::string& value) {
     put(value.size());
     bytes_ += value;
@@ -137,6 +141,15 @@ class Decoder {
     value = static_cast<Number>(bits);
     const auto wide = static_cast<std::uint64_t>(value);
     if (wide != bits) throw BadMessage("a number is too large");
+  }
+
+  /// It may be a value that the enumeration does not name.
+  template <typename Enum>
+  requires std::is_enum_v<Enum>
+  void get(Enum& value) {
+    std::underlying_type_t<Enum> number{};
+    get(number);
+    value = static_cast<Enum>(number);
   }
 
   void get(std::string& value) { value = cut(get_size()); }

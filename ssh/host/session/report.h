@@ -45,6 +45,7 @@ struct Report {
   std::string text = {};  ///< the reason; with `running`: the process that is stopped, if any
   std::optional<int> rank = {};  ///< the rank that failed first, or is stopped
 
+  void fields(auto visit) { visit(attempt, standing, code, text, rank); }
   bool operator==(const Report&) const = default;
 };
 
@@ -63,6 +64,7 @@ struct Decision {
   std::string text = {};                       ///< the cause, with `gather` and `end`
   std::optional<CausePlace> cause_place = {};  ///< the place of the cause, if it is known
 
+  void fields(auto visit) { visit(attempt, verb, places, text, cause_place); }
   bool operator==(const Decision&) const = default;
 };
 
@@ -70,6 +72,8 @@ struct Decision {
 struct Answer {
   std::uint64_t taken = 0;  ///< how many reports it has received on this connection
   std::optional<Decision> decision = std::nullopt;  ///< nothing: no change
+
+  void fields(auto visit) { visit(taken, decision); }
 };
 
 /// Limits of message sizes, in bytes.

@@ -221,12 +221,6 @@ std::string join_names(const FileNames& names) {
   return text;
 }
 
-TreeFolder::OwnEyes::OwnEyes() : before_(::umask(077)) {}
-
-TreeFolder::OwnEyes::~OwnEyes() {
-  ::umask(before_);
-}
-
 TreeFolder::TreeFolder(const std::string& path)
     : path_(made_folder(path)), inside_(path_), trees_(expand_home("~/.dtool/trees")) {
   refuse_strangers_folder(path);

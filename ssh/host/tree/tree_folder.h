@@ -127,20 +127,9 @@ class TreeFolder {
   void choose_key();
   bool is_untouched();
 
-  /// While it lives, new files in the folder and in its records are accessible to their owner
-  /// alone.
-  class OwnEyes {
-   public:
-    OwnEyes();
-    ~OwnEyes();
-
-   private:
-    mode_t before_;
-  };
-
   std::string path_;
   std::string stands_for_;
-  OwnEyes own_eyes_;
+  OwnersAlone alone_;  ///< for new files in the folder and in its records
   Inside inside_;
   std::string trees_;
   std::string key_;

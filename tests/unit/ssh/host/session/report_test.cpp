@@ -21,24 +21,6 @@ struct OddReport {
   void fields(auto visit) { visit(attempt, standing, code, text, rank); }
 };
 
-struct OddDecision {
-  std::int64_t attempt = 0;
-  std::uint8_t verb = 0;
-  std::vector<std::int64_t> places;
-  std::string text;
-  std::optional<std::int64_t> cause_machine;
-  std::optional<std::int64_t> cause_rank;
-
-  void fields(auto visit) { visit(attempt, verb, places, text, cause_machine, cause_rank); }
-};
-
-struct OddAnswer {
-  std::uint64_t taken = 0;
-  std::optional<OddDecision> decision;
-
-  void fields(auto visit) { visit(taken, decision); }
-};
-
 TEST(Report, ArrivesAsItWasSent) {
   for (int standing = 0; standing <= static_cast<int>(Standing::gone); ++standing) {
     const Report report{3, static_cast<Standing>(standing), 137, "it was killed"};
@@ -84,12 +66,6 @@ TEST(Report, NumbersReachTheirLimits) {
   EXPECT_THROW(parse_report(to_bytes(Report{0, Standing::failed, 1, "", 10'000'000})), BadMessage);
   EXPECT_THROW(parse_report(encode(OddReport{0, 0, 0, std::string(1501, 'x'), {}})), BadMessage);
   EXPECT_EQ(in_ascii(" ~"), " ~");
-}
-
-TEST(Report, ARankThatIsACauseHasAMachine) {
-  EXPECT_THROW(parse_answer(encode(OddAnswer{1, OddDecision{0, 0, {}, "", {}, 7}}), 3), BadMessage);
-  EXPECT_EQ(parse_answer(encode(OddAnswer{1, OddDecision{0, 0, {2}, "", 2, 7}}), 3).decision,
-            (Decision{0, Verb::run, {2}, "", CausePlace{2, 7}}));
 }
 
 TEST(Report, ItsTimeIsInMilliseconds) {
