@@ -21,7 +21,7 @@
 namespace dtool::killfiles {
 
 // Who a host is. A name that leads to another host later is told apart from the same host after a
-// reboot. ssh/host/identity.h asks a host.
+// reboot. ssh/host/process_table.h asks a host.
 
 /// What a host said about itself, and the key that its SSH server showed. Unknown parts are empty.
 struct HostIdentity {

@@ -17,7 +17,6 @@ add_library(dtool_ssh STATIC
   ssh/fanout/remote_shell.cpp
   ssh/fanout/serving_program.cpp
   ssh/fanout/terminal_link.cpp
-  ssh/fanout/terminal_relay.cpp
   ssh/host.cpp
   ssh/host_pattern.cpp
   ssh/kept/keeper.cpp
@@ -42,7 +41,6 @@ add_library(dtool_ssh STATIC
   ssh/program/masters.cpp
   ssh/program/program.cpp
   ssh/program/program_choice.cpp
-  ssh/program/secret_question.cpp
   ssh/quote.cpp
   ssh/remote.cpp
   ssh/screen_job.cpp

@@ -20,7 +20,6 @@
 #include "cli/ready/tree_push.h"
 #include "killfiles/nearest.h"
 #include "ssh/host/files.h"
-#include "ssh/host/identity.h"
 #include "ssh/host/process_table.h"
 #include "ssh/machine/files.h"
 #include "ssh/machine/interrupts.h"

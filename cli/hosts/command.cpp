@@ -19,7 +19,6 @@
 #include "cli/record/recorded.h"
 #include "cli/visit/exec.h"
 #include "ssh/program/askpass.h"
-#include "ssh/program/secret_question.h"
 #include "ssh/quote.h"
 
 namespace dtool::cli {

@@ -107,8 +107,8 @@ BundleForHosts bundle_for(Console& console, const Needs& needs, std::vector<Chec
 /// not where rank 0 is.
 std::vector<ssh::Host> cut_off(const std::string& address, const std::vector<Checked>& checked);
 
-/// Who the host is: its own words (ssh/host/identity.h) and the key of its server; unknown if it
-/// did not say.
+/// Who the host is: its own words (ssh/host/process_table.h) and the key of its server; unknown if
+/// it did not say.
 killfiles::HostIdentity identity_of(const std::string& line, const ssh::HostResult& result);
 
 // What hosts lack for a run's environment, from the answers of scripts/ready.sh.

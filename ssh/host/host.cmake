@@ -4,7 +4,6 @@
 set(DTOOL_HOST_SOURCES
   ssh/host/answers/check_host.cpp
   ssh/host/answers/gpus.cpp
-  ssh/host/answers/lacks.cpp
   ssh/host/answers/kept_things.cpp
   ssh/host/answers/log_filter.cpp
   ssh/host/answers/python_environment.cpp
@@ -18,7 +17,6 @@ set(DTOOL_HOST_SOURCES
   ssh/host/explaining_line.cpp
   ssh/host/files.cpp
   ssh/host/frame_input.cpp
-  ssh/host/identity.cpp
   ssh/host/kill.cpp
   ssh/host/members.cpp
   ssh/host/network.cpp
@@ -51,10 +49,8 @@ set(DTOOL_HOST_SOURCES
   ssh/host/tree/inside.cpp
   ssh/host/tree/kept_copy.cpp
   ssh/host/tree/own_tree.cpp
-  ssh/host/tree/package_reader.cpp
   ssh/host/tree/package_server.cpp
   ssh/host/tree/passed_on.cpp
-  ssh/host/tree/place_tree.cpp
   ssh/host/tree/placing.cpp
   ssh/host/tree/remove_tree.cpp
   ssh/host/tree/take_parcel.cpp

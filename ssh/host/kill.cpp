@@ -16,8 +16,8 @@
 
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
-#include "ssh/host/identity.h"
 #include "ssh/host/members.h"
+#include "ssh/host/process_table.h"
 #include "ssh/wire/words.h"
 
 namespace dtool::host {

@@ -78,4 +78,10 @@ inline constexpr std::string_view kBootOfInit = "init-";
 /// hidden.
 std::string current_boot();
 
+// Who this host is, so that a run is not looked for on another machine with the same name.
+
+/// Four words: machine id, host name, boot id, number of the process namespace; `-` for an unknown
+/// one. killfiles/killfile.h compares them.
+std::string identify_host();
+
 }  // namespace dtool::host

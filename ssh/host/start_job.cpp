@@ -11,7 +11,7 @@
 
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
-#include "ssh/host/identity.h"
+#include "ssh/host/process_table.h"
 #include "ssh/host/strangers.h"
 #include "ssh/host/versions.h"
 #include "ssh/wire/words.h"

@@ -17,7 +17,6 @@
 #include "ssh/notice.h"
 #include "ssh/program/askpass.h"
 #include "ssh/program/program.h"
-#include "ssh/program/secret_question.h"
 
 namespace dtool::ssh {
 namespace {

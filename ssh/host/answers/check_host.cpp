@@ -15,14 +15,13 @@
 #include <vector>
 
 #include "ssh/host/answers/gpus.h"
-#include "ssh/host/answers/lacks.h"
 #include "ssh/host/answers/survey.h"
 #include "ssh/host/answers/trainers.h"
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
-#include "ssh/host/identity.h"
 #include "ssh/host/members.h"
 #include "ssh/host/network.h"
+#include "ssh/host/process_table.h"
 #include "ssh/host/session/report_port.h"
 #include "ssh/host/strangers.h"
 #include "ssh/wire/words.h"

@@ -16,7 +16,7 @@
 #include "ssh/host/files.h"
 #include "ssh/host/process_table.h"
 #include "ssh/host/tree/inside.h"
-#include "ssh/host/tree/remove_tree.h"
+#include "ssh/host/tree/own_tree.h"
 #include "ssh/host/tree/tree_folder.h"
 #include "ssh/host/versions.h"
 

@@ -20,7 +20,6 @@
 #include "ssh/host/kill.h"
 #include "ssh/host/network.h"
 #include "ssh/host/session/guard.h"
-#include "ssh/host/session/kept_ranks.h"
 #include "ssh/host/session/last_words.h"
 #include "ssh/host/session/rank.h"
 #include "ssh/host/session/report_port.h"

@@ -18,7 +18,6 @@
 #include "ssh/host/answers/log_filter.h"
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
-#include "ssh/host/identity.h"
 #include "ssh/host/process_table.h"
 #include "ssh/host/rank_log.h"
 #include "ssh/host/session/scheduled_job.h"

@@ -22,7 +22,6 @@
 #include "ssh/host/tree/copy_folder.h"
 #include "ssh/host/tree/own_tree.h"
 #include "ssh/host/tree/package_server.h"
-#include "ssh/host/tree/remove_tree.h"
 #include "ssh/host/tree/take_parcel.h"
 #include "ssh/host/tree/tree_folder.h"
 #include "ssh/host/versions.h"

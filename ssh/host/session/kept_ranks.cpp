@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "ssh/host/session/kept_ranks.h"
+#include "ssh/host/session/rank.h"
 
 #include <signal.h>
 #include <sys/wait.h>

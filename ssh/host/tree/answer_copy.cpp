@@ -18,10 +18,10 @@
 
 #include "killfiles/channel/sha256.h"
 #include "ssh/host/files.h"
+#include "ssh/host/frame_input.h"
 #include "ssh/host/strangers.h"
 #include "ssh/host/tree/copy_folder.h"
 #include "ssh/host/tree/inside.h"
-#include "ssh/host/tree/package_reader.h"
 #include "ssh/host/tree/tree_folder.h"
 
 namespace dtool::host {

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "killfiles/channel/sha256.h"
+#include "ssh/host/frame_input.h"
 #include "ssh/host/tree/kept_copy.h"
-#include "ssh/host/tree/package_reader.h"
 
 namespace dtool::host {
 namespace {

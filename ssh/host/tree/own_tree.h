@@ -4,9 +4,11 @@
 // does to the code folder, all that the run starts later finds what the run was started with.
 //
 // The tree has the code, and links to what else is in the code folder. What the run's processes
-// write there is theirs; remove_tree.h keeps it when the tree goes.
+// write there is theirs, and is kept when the tree goes.
 #pragma once
 
+#include <cstdint>
+#include <ctime>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,5 +44,28 @@ void make_own_tree(TreeFolder& folder, const OwnTree& own, const std::string& tr
 
 /// The same of a folder that needs no sending; the names of its files follow as a package.
 FreezeReply freeze_tree(const FreezeRequest& request, FrameInput& input);
+
+// The end of a run's own tree (remove_tree.cpp), and of what its processes wrote there: that is
+// kept in the run's output folder.
+
+/// Puts the files that the run's processes wrote or changed in their tree into the folder that the
+/// run has for them, as further names of the same files, or as copies on another disk. The tree
+/// stays. Returns that folder; empty if there are no such files. Throws Refused.
+std::string keep_written(const std::string& run_id);
+
+/// Deletes a run's tree, and with it the run's folder if that is asked for or if nothing else is
+/// there. What the processes wrote is kept first. Throws Refused if it cannot be kept; then the
+/// tree stays.
+RemoveReply remove_run(const RemoveRequest& request);
+
+/// What nothing has used for so long is deleted without being asked.
+inline constexpr std::int64_t kUnusedForLong = 30 * 86400;  // seconds
+
+/// Deletes trees of runs that ended so many seconds ago, copies and stored trees that no run has
+/// used since, and what was made for runs that never started. It takes long.
+void remove_old_trees(std::int64_t unused = kUnusedForLong);
+
+/// When the run's last machine ended, by its folder; nothing if one has not, or if that is unknown.
+std::optional<time_t> end_of_run(const std::string& run);
 
 }  // namespace dtool::host

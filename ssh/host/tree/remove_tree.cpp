@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "ssh/host/tree/remove_tree.h"
+#include "ssh/host/tree/own_tree.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -17,7 +17,6 @@
 #include "ssh/host/process_table.h"
 #include "ssh/host/tree/inside.h"
 #include "ssh/host/tree/kept_copy.h"
-#include "ssh/host/tree/own_tree.h"
 #include "ssh/host/tree/tree_change.h"
 
 namespace dtool::host {

@@ -17,10 +17,10 @@
 #include <vector>
 
 #include "killfiles/channel/sha256.h"
+#include "ssh/host/frame_input.h"
 #include "ssh/host/tree/answer_copy.h"
 #include "ssh/host/tree/copy_folder.h"
 #include "ssh/host/tree/kept_copy.h"
-#include "ssh/host/tree/package_reader.h"
 #include "ssh/host/tree/passed_on.h"
 #include "ssh/host/tree/tree_folder.h"
 

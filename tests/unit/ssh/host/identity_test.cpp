@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Who a host says it is: four words, in plain characters.
-#include "ssh/host/identity.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>

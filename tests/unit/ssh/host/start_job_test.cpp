@@ -10,7 +10,7 @@
 #include <set>
 #include <string>
 
-#include "ssh/host/identity.h"
+#include "ssh/host/process_table.h"
 #include "ssh/host/rank_log.h"
 #include "ssh/wire/run.h"
 #include "tests/unit/temporary_folder.h"

@@ -13,7 +13,6 @@
 
 #include "killfiles/whole_file.h"
 #include "ssh/host/answers/gpus.h"
-#include "ssh/host/answers/lacks.h"
 #include "ssh/host/answers/survey.h"
 #include "ssh/host/child.h"
 #include "ssh/host/network.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What a host lacks of the programs that dtool's scripts use, where only those are there that a
 // test puts into PATH.
-#include "ssh/host/answers/lacks.h"
+#include "ssh/host/answers/survey.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

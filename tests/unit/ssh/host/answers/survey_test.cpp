@@ -12,7 +12,6 @@
 #include <filesystem>
 #include <string>
 
-#include "ssh/host/answers/lacks.h"
 #include "ssh/host/session/job.h"
 #include "tests/unit/temporary_folder.h"
 

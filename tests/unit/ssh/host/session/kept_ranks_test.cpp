@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The processes that mpirun started, where one of them fails.
-#include "ssh/host/session/kept_ranks.h"
+#include "ssh/host/session/rank.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ssh/host/session/kept_ranks.h"
+#include "ssh/host/session/rank.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::host {

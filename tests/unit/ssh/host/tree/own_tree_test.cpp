@@ -18,7 +18,6 @@
 #include "killfiles/channel/sha256.h"
 #include "ssh/host/tree/answer_tree.h"
 #include "ssh/host/tree/kept_copy.h"
-#include "ssh/host/tree/remove_tree.h"
 #include "ssh/wire/push.h"
 #include "sync/package_writer.h"
 #include "tests/unit/disk_steps.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "ssh/host/tree/package_reader.h"
+#include "ssh/host/frame_input.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
