@@ -38,8 +38,7 @@ Pipe make_pipe() {
 /// In the child; only calls that are safe between fork and exec.
 [[noreturn]] void become(const std::vector<char*>& arguments, const std::string& folder, int out,
                          int err, int fault) {
-  const int nothing = ::open("/dev/null", O_RDONLY);
-  ::dup2(nothing, STDIN_FILENO);
+  give_nothing({STDIN_FILENO});
   ::dup2(out, STDOUT_FILENO);
   ::dup2(err, STDERR_FILENO);
   if (folder.empty() || ::chdir(folder.c_str()) == 0) ::execvp(arguments[0], arguments.data());
@@ -55,14 +54,6 @@ bool take(int descriptor, std::string& text) {
   if (size < 0) return errno == EINTR;
   text.append(piece.data(), std::min(static_cast<std::size_t>(size), kMostOutput - text.size()));
   return size != 0;
-}
-
-/// Waits until the child has ended; returns waitpid's status.
-int await_end(pid_t child) {
-  int status = 0;
-  while (::waitpid(child, &status, 0) == -1 && errno == EINTR) {
-  }
-  return status;
 }
 
 /// Whether the child has ended; it is still to be waited for.
@@ -137,6 +128,33 @@ void set_environment(const std::vector<std::string>& variables) {
   }
 }
 
+int wait_for_child(pid_t child) {
+  int status = 0;
+  while (::waitpid(child, &status, 0) == -1) {
+    if (errno != EINTR) return kCannotRun;
+  }
+  return to_exit_code(status);
+}
+
+sigset_t block_signals(std::initializer_list<int> signals) {
+  sigset_t blocked;
+  ::sigemptyset(&blocked);
+  for (const int each : signals) ::sigaddset(&blocked, each);
+  ::sigprocmask(SIG_BLOCK, &blocked, nullptr);
+  return blocked;
+}
+
+void unblock_signals() {
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+void give_nothing(std::initializer_list<int> streams) {
+  const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (const int each : streams) ::dup2(nothing, each);
+}
+
 void end_with(pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(kCannotRun);
@@ -162,7 +180,7 @@ ChildResult run_program(const std::vector<std::string>& arguments,
   ChildResult result;
   collect(child, out, err, end, result);
   if (result.timed_out) ::kill(child, SIGKILL);
-  result.exit_code = to_exit_code(await_end(child));
+  result.exit_code = wait_for_child(child);
   int reason = 0;
   const bool did_not_run = ::read(fault.reader.get(), &reason, sizeof reason) == sizeof reason;
   result.is_missing = did_not_run && reason == ENOENT;
@@ -193,7 +211,7 @@ Child::Child(const std::vector<std::string>& arguments, const std::string& folde
 Child::~Child() {
   if (pid_ == -1) return;
   ::kill(pid_, SIGKILL);
-  await_end(pid_);
+  wait_for_child(pid_);
 }
 
 bool Child::is_running() {
@@ -221,15 +239,14 @@ std::string start_detached(const std::vector<std::string>& arguments, const std:
     ::setsid();
     const pid_t grandchild = ::fork();
     if (grandchild != 0) ::_exit(grandchild == -1 ? 1 : 0);
-    const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-    ::dup2(input.is_open() ? input.get() : nothing, STDIN_FILENO);
-    for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) ::dup2(nothing, stream);
+    give_nothing({STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO});
+    if (input.is_open()) ::dup2(input.get(), STDIN_FILENO);
     ::setsid();
     if (!run_id.empty()) ::setenv("DTOOL_RUN_ID", run_id.c_str(), 1);
     if (::chdir(folder.c_str()) == 0) ::execv(pointers[0], pointers.data());
     ::_exit(1);
   }
-  return await_end(child) == 0 ? "" : "no process can be made";
+  return wait_for_child(child) == 0 ? "" : "no process can be made";
 }
 
 void pause(std::chrono::milliseconds duration) {

@@ -2,7 +2,10 @@
 // Programs that dtool-host runs briefly: screen, a scheduler's own commands.
 #pragma once
 
+#include <signal.h>
+
 #include <chrono>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -49,6 +52,19 @@ void set_environment(const std::vector<std::string>& variables);
 
 /// What a program does when the thread that runs it has gone.
 enum class Orphan { goes_on, ends };
+
+/// Waits for the end of a child. Returns its exit code; kCannotRun if it is no child.
+int wait_for_child(pid_t child);
+
+/// Blocks these signals, so that they can be waited for. Returns the set of them.
+sigset_t block_signals(std::initializer_list<int> signals);
+
+// For a child between fork and exec.
+
+/// No signal is blocked any more.
+void unblock_signals();
+/// Makes these streams lead to /dev/null.
+void give_nothing(std::initializer_list<int> streams);
 
 /// In a child that was just made: it ends by KILL when `parent`, which made it, does.
 void end_with(pid_t parent);

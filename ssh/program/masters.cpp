@@ -20,7 +20,6 @@
 #include "killfiles/printable.h"
 #include "ssh/host_error.h"
 #include "ssh/machine/encodings.h"
-#include "ssh/machine/fd_bytes.h"
 #include "ssh/machine/files.h"
 #include "ssh/machine/process.h"
 #include "ssh/program/askpass.h"
@@ -30,7 +29,7 @@
 namespace dtool::ssh {
 namespace {
 
-constexpr auto kWordSlice = std::chrono::milliseconds(100);
+constexpr auto kSlice = std::chrono::milliseconds(100);
 /// `ssh -G` only asks programs that the configuration names.
 constexpr auto kLongestLook = std::chrono::seconds(30);
 /// A master that is to end with this process ends by itself if this process cannot tell it.
@@ -50,6 +49,10 @@ std::chrono::milliseconds pause_before(int next) {
 
 std::string own_fd(int fd) {
   return fmt::format("/proc/{}/fd/{}", ::getpid(), fd);
+}
+
+std::string first_words(const OwnedFd& file) {
+  return read_file(own_fd(file.get())).substr(0, kLongestWords);
 }
 
 }  // namespace
@@ -109,58 +112,36 @@ Deadline Masters::connect_deadline(
 asio::awaitable<Masters::Ended> Masters::finish(std::vector<std::string> words,
                                                 std::vector<std::string> environment,
                                                 const Opening& opening) {
-  Ended ended;
-  Pipe out = make_pipe(NonBlocking::reader);
-  Pipe err = make_pipe(NonBlocking::reader);
+  const OwnedFd out = memory_file("");
+  const OwnedFd err = memory_file("");
+  if (!out || !err) throw HostError(Failure::local_program, "no memory for the words of ssh");
   Process::Program program;
   program.arguments = std::move(words);
   program.environment = std::move(environment);
   program.terminal = Process::Terminal::none;
   Process::Descriptors descriptors;
-  descriptors.out = out.writer.get();
-  descriptors.err = err.writer.get();
+  descriptors.out = out.get();
+  descriptors.err = err.get();
   Process process(reactor_, program, descriptors);
-  out.writer.reset();
-  err.writer.reset();
-  Deadline end_of_words = kNoDeadline;
-  std::function<void(std::string_view)> take_out = [&ended](std::string_view bytes) {
-    if (ended.out.size() < kLongestWords) ended.out += bytes;
-  };
-  std::function<void(std::string_view)> take_err = [&ended](std::string_view bytes) {
-    if (ended.err.size() < kLongestWords) ended.err += bytes;
-  };
-  TaskGroup pumps(reactor_);
-  pumps.spawn(read_all(reactor_, out.reader.get(), take_out, &end_of_words));
-  pumps.spawn(read_all(reactor_, err.reader.get(), take_err, &end_of_words));
-  std::exception_ptr failure;
   bool is_late = false;
-  try {
-    bool has_ended = false;
-    while (!has_ended && !is_late && !is_interrupted_) {
-      const Deadline soon = after(kWordSlice);
-      has_ended = co_await process.ends_before(soon);
-      is_late = !has_ended && !opening.is_asking && Clock::now() >= opening.deadline;
-    }
-  } catch (const HostError&) {
-    failure = std::current_exception();
+  for (bool has_ended = false; !has_ended && !is_late && !is_interrupted_;) {
+    const Deadline soon = after(kSlice);
+    has_ended = co_await process.ends_before(soon);
+    is_late = !has_ended && !opening.is_asking && Clock::now() >= opening.deadline;
   }
-  const bool is_ended = process.exit_code().has_value();
-  if (!is_ended) process.tell_to_end();
-  end_of_words = after(kWordSlice);
-  try {
-    co_await pumps.join();
-  } catch (const HostError&) {  // abandoned
-    failure = std::current_exception();
+  if (!process.exit_code()) {
+    process.tell_to_end();
+    const Deadline soon = after(kSlice);
+    const bool has_ended = co_await process.ends_before(soon);
+    if (!has_ended) process.end(kSlice);
   }
-  if (!is_ended) process.end(kWordSlice);
-  if (failure) std::rethrow_exception(failure);
   if (is_interrupted_) throw interrupted();
   if (is_late) {
     throw HostError(Failure::connect_timed_out, "ssh did not connect in time",
                     "--connect_timeout sets how long dtool waits");
   }
-  ended.exit_code = process.exit_code().value_or(-1);
-  co_return ended;
+  const int exit_code = process.exit_code().value_or(-1);
+  co_return Ended{exit_code, first_words(out), first_words(err)};
 }
 
 /// ssh's settings for that host, and `key`: everything they depend on, to decide what may be

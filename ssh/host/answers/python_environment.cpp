@@ -225,9 +225,7 @@ PythonReply ready_python(const PythonRequest& request) {
     if (reply.fault.empty() && exists(folders.complete)) reply.fault = fault;
     return reply;
   }
-  for (const std::string& old : mark_used(folders.all)) {
-    if (run_that_uses(old.substr(old.rfind('/') + 1)).empty()) remove(old);
-  }
+  use_version(folders.all);
   return reply;
 }
 

@@ -39,8 +39,7 @@ void remove_what_is_old() {
   const pid_t child = ::fork();
   if (child != 0) return;
   ::setsid();
-  const int nothing = ::open("/dev/null", O_RDWR);
-  for (const int stream : {0, 1, 2}) ::dup2(nothing, stream);
+  give_nothing({STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO});
   remove_old_trees();
   remove_given_up_copies();
   ::_exit(0);

@@ -22,6 +22,8 @@
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
 #include "ssh/host/process_table.h"
+#include "ssh/host/tree/inside.h"
+#include "ssh/host/versions.h"
 #include "ssh/wire/words.h"
 
 namespace dtool::host {
@@ -218,6 +220,13 @@ std::string run_that_uses(const std::string& hash) {
     if (goes_on(runs + "/" + run) || marked->contains(run)) return run;
   }
   return {};
+}
+
+void use_version(const std::string& folder) {
+  for (const std::string& old : mark_used(folder)) {
+    const std::string name = old.substr(old.rfind('/') + 1);
+    if (run_that_uses(name).empty()) Inside(folder_of(old)).remove_folder(name);
+  }
 }
 
 std::vector<std::string> running_runs() {

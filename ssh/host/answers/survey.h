@@ -48,6 +48,10 @@ std::string loopback_of(std::string_view hosts, std::string_view name);
 /// none.
 std::string run_that_uses(const std::string& hash);
 
+/// Marks the version in that folder as used (versions.h), and deletes those beside it that were not
+/// used for 30 days, and that no run uses.
+void use_version(const std::string& folder);
+
 /// The runs that have processes of this user's here and have not ended, sorted. The ids are as the
 /// processes bear them, and may be any text.
 std::vector<std::string> running_runs();

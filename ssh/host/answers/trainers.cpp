@@ -61,15 +61,6 @@ std::string check_experiment(const CheckRequest& request, CommandPrefix words) {
   return as_line(said);
 }
 
-/// Removes the files of a bundle.
-void remove_bundle(const std::string& folder) {
-  for (const std::string& name : list_folder(folder + "/lib"))
-    ::unlink((folder + "/lib/" + name).c_str());
-  ::rmdir((folder + "/lib").c_str());
-  ::unlink((folder + "/dtool-trainer").c_str());
-  ::rmdir(folder.c_str());
-}
-
 std::string libc_version(CommandPrefix words) {
   words.insert(words.end(), {"getconf", "GNU_LIBC_VERSION"});
   const ChildResult told = run_program(words, kForSelfCheck);
@@ -78,12 +69,6 @@ std::string libc_version(CommandPrefix words) {
 }
 
 }  // namespace
-
-void use_bundle(const std::string& folder) {
-  for (const std::string& old : mark_used(folder)) {
-    if (run_that_uses(old.substr(old.rfind('/') + 1)).empty()) remove_bundle(old);
-  }
-}
 
 /// Looks for the PyTorch whose LibTorch the bundle uses, and tells it to the programs that this
 /// process starts. Whether it is there.
@@ -122,7 +107,7 @@ void find_trainer(const CheckRequest& request, const CommandPrefix& inside, Chec
     if (reply.pytorch.folder.empty()) reply.pytorch = find_pytorch(inside);
     return;
   }
-  if (folder_of(found.path) == bundle) use_bundle(bundle);
+  if (folder_of(found.path) == bundle) use_version(bundle);
   if (request.experiment.text.empty()) return;
   CommandPrefix words = inside;
   words.push_back(found.path);

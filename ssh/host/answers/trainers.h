@@ -15,10 +15,6 @@ namespace dtool::host {
 /// program.
 using CommandPrefix = std::vector<std::string>;
 
-/// Marks the bundle in `folder` as used, and removes the others beside it that were not used for 30
-/// days and that no run names.
-void use_bundle(const std::string& folder);
-
 /// Fills in the reply's words about the trainer: the first one that is of the wanted version and
 /// has its libraries here, else the bundle if it is there, else the first one that was found.
 void find_trainer(const CheckRequest& request, const CommandPrefix& inside, CheckReply& reply);

@@ -44,8 +44,7 @@ std::uint16_t check_port(std::int64_t port) {
     ReportPort port(check_port(request.port), static_cast<int>(request.machines),
                     request.token.text, watch);
     ::setsid();
-    const int nothing = ::open("/dev/null", O_RDWR);
-    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nothing, stream);
+    give_nothing({STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO});
     fault = Descriptor();
     sigset_t none;
     ::sigemptyset(&none);

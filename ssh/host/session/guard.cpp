@@ -83,13 +83,9 @@ Guard::Guard() {
   if (pid_ != 0) return;
   // Only calls that are safe between fork and exec.
   for (const int each : {SIGINT, SIGHUP, SIGQUIT}) ::signal(each, SIG_IGN);
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  unblock_signals();
   ::dup2(reader.get(), STDIN_FILENO);
-  ::dup2(nothing, STDOUT_FILENO);
-  ::dup2(nothing, STDERR_FILENO);
+  give_nothing({STDOUT_FILENO, STDERR_FILENO});
   ::execl("/proc/self/exe", "dtool-host", "guard", static_cast<char*>(nullptr));
   ::_exit(1);
 }

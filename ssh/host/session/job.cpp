@@ -41,13 +41,8 @@ bool is_of_launcher(std::string_view line) {
 [[noreturn]] void become(const std::vector<char*>& arguments, const char* log, Input input) {
   restore_open_files();
   for (const int each : {SIGINT, SIGHUP, SIGQUIT, SIGPIPE, SIGCHLD}) ::signal(each, SIG_DFL);
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  if (input == Input::nothing) {
-    const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-    ::dup2(nothing, STDIN_FILENO);
-  }
+  unblock_signals();
+  if (input == Input::nothing) give_nothing({STDIN_FILENO});
   if (log[0] != '\0') {
     const int out = ::open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (out == -1) ::_exit(1);
@@ -172,14 +167,6 @@ std::optional<int> wait_for_child(pid_t child, Time patience) {
     if (time_since_boot() >= end) return std::nullopt;
     pause(kBetweenLooks);
   }
-}
-
-int wait_for_child(pid_t child) {
-  int status = 0;
-  while (::waitpid(child, &status, 0) == -1) {
-    if (errno != EINTR) return kCannotRun;
-  }
-  return to_exit_code(status);
 }
 
 namespace {

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ssh/host/child.h"
 #include "ssh/host/session/report.h"
 
 namespace dtool::host {
@@ -59,8 +60,6 @@ pid_t start_program(const std::vector<std::string>& arguments, const std::string
 /// Waits up to `patience` for the end of a child. Returns its exit code, 128 + signal if a signal
 /// ended it; nothing while it runs.
 std::optional<int> wait_for_child(pid_t child, Time patience);
-/// The same without a time limit.
-int wait_for_child(pid_t child);
 
 // The limit of open files. Machine 0's session has a connection to each machine of the run, so it
 // raises the limit; its children get the original one.

@@ -158,11 +158,9 @@ pid_t hear_words(RankLogs& logs) {
 }
 
 int follow(const Start& start) {
-  sigset_t heard;
-  ::sigemptyset(&heard);
-  for (const int each : {SIGCHLD, SIGTERM, SIGINT, SIGUSR1}) ::sigaddset(&heard, each);
-  if (start.has_input) ::sigaddset(&heard, SIGUSR2);  // a scheduler may announce KILL by it
-  ::sigprocmask(SIG_BLOCK, &heard, nullptr);
+  // A scheduler may announce KILL by USR2.
+  const sigset_t heard =
+      block_signals({SIGCHLD, SIGTERM, SIGINT, SIGUSR1, start.has_input ? SIGUSR2 : SIGUSR1});
   sigset_t to_end = heard;
   ::sigdelset(&to_end, SIGCHLD);
   make_folder(folder_of(start.record));

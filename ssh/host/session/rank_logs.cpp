@@ -95,8 +95,7 @@ void RankLogs::start_merging() {
   ::setsid();
   let_go();
   // Who reads this process's output waits for its end.
-  const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  for (const int each : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nothing, each);
+  give_nothing({STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO});
   merge_lines(std::move(sources), ranks_, std::move(log), std::move(other), *progress_);
   ::unlink(mark.c_str());
   ::_exit(0);

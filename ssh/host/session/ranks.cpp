@@ -103,9 +103,8 @@ std::vector<int> numbers_of(const Plan& plan) {
 Ranks::Ranks(Plan plan)
     : plan_(std::move(plan)),
       logs_(plan_.state, plan_.attempt, numbers_of(plan_), plan_.processes) {
-  ::sigemptyset(&signals_);
-  for (const int each : {SIGCHLD, SIGTERM, SIGINT, SIGUSR1}) ::sigaddset(&signals_, each);
-  ::sigprocmask(SIG_BLOCK, &signals_, &former_mask_);
+  ::sigprocmask(SIG_BLOCK, nullptr, &former_mask_);
+  signals_ = block_signals({SIGCHLD, SIGTERM, SIGINT, SIGUSR1});
   // The terminal's loss is the processes' own to bear.
   struct sigaction ignored {};
   ignored.sa_handler = SIG_IGN;
@@ -124,10 +123,8 @@ void Ranks::become(int number, int local_rank, const std::vector<char*>& argumen
   ::sigaction(SIGHUP, &former_hangup_, nullptr);
   ::signal(SIGPIPE, SIG_DFL);
   ::sigprocmask(SIG_SETMASK, &former_mask_, nullptr);
-  if (plan_.processes > 1) {  // one alone may be spoken to at the session's terminal
-    const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-    ::dup2(nothing, STDIN_FILENO);
-  }
+  // One alone may be spoken to at the session's terminal.
+  if (plan_.processes > 1) give_nothing({STDIN_FILENO});
   if (logs_.are_open()) {
     for (const int each : {STDOUT_FILENO, STDERR_FILENO})
       ::dup2(logs_.file(static_cast<std::size_t>(local_rank)), each);

@@ -152,10 +152,7 @@ void end_session(pid_t leader) {
 }
 
 int follow_visit(const std::vector<std::string>& program) {
-  sigset_t heard;
-  ::sigemptyset(&heard);
-  for (const int each : {SIGCHLD, SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&heard, each);
-  ::sigprocmask(SIG_BLOCK, &heard, nullptr);
+  const sigset_t heard = block_signals({SIGCHLD, SIGTERM, SIGINT, SIGHUP});
   const pid_t child = start_program(program, {}, Input::inherited);
   for (;;) {
     if (const auto code = wait_for_child(child, 0ms)) return *code;

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "ssh/host/child.h"
 #include "ssh/host/files.h"
 #include "ssh/host/rank_log.h"
 #include "ssh/host/session/coordinator.h"
@@ -272,11 +273,7 @@ void SupervisedSession::say_last_words(Machine& machine) {
 }
 
 int SupervisedSession::run() {
-  // A child's end is heard while this waits, and at no other time.
-  sigset_t blocked;
-  ::sigemptyset(&blocked);
-  ::sigaddset(&blocked, SIGCHLD);
-  ::sigprocmask(SIG_BLOCK, &blocked, nullptr);
+  block_signals({SIGCHLD});  // a child's end is heard while this waits, and at no other time
   if (!is_alone()) open_reports();
   Machine machine(settings_, *this, time_since_boot());
   while (!machine.is_over()) turn(machine);

@@ -88,24 +88,6 @@ bool has_other_mode(const CopyEntry& entry, const struct stat& there) {
   return (there.st_mode & 07777U) != mode_for(entry, there);
 }
 
-bool has_other_time(const CopyEntry& entry, const struct stat& there) {
-  return there.st_mtim.tv_sec != entry.seconds || there.st_mtim.tv_nsec != entry.nanoseconds;
-}
-
-void add_place(std::vector<EntryRun>& runs, std::uint64_t place) {
-  if (runs.empty() || runs.back().first + runs.back().count != place) runs.push_back({place, 0});
-  ++runs.back().count;
-}
-
-/// Empty if it cannot be read.
-std::string sum_of(Inside& inside, const std::string& name) {
-  const Descriptor file = inside.open_file(name);
-  if (!file.is_open()) return "";
-  Sha256 sha;
-  while (const auto bytes = read_some(file.get())) sha.add(*bytes);
-  return to_hex(sha.finish());
-}
-
 std::string without_slash(const std::string& name) {
   return name.ends_with('/') ? name.substr(0, name.size() - 1) : name;
 }
@@ -147,14 +129,14 @@ bool Looking::leads_over_strangers(const CopyEntry& entry) const {
 Looking::Found Looking::compare_file(const CopyEntry& entry, const struct stat& there) {
   if (!S_ISREG(there.st_mode) || static_cast<std::uint64_t>(there.st_size) != entry.size)
     return Found::lacking;
-  const bool is_changed = has_other_time(entry, there) || has_other_mode(entry, there);
+  const bool is_changed = !has_time(entry, there) || has_other_mode(entry, there);
   const Found as_it_is = is_changed ? Found::unsettled : Found::as_it_was;
   // Somebody else may have put it there: size and time can be set.
   const bool is_own =
       reply_.stranger.empty() && !is_strangers(there.st_uid) && !leads_over_strangers(entry);
-  if (is_own && !has_other_time(entry, there)) return as_it_is;
+  if (is_own && has_time(entry, there)) return as_it_is;
   if (entry.sha256.empty()) return Found::unsure;
-  return sum_of(*inside_, entry.name) == entry.sha256 ? as_it_is : Found::lacking;
+  return inside_->sum_of(entry.name) == entry.sha256 ? as_it_is : Found::lacking;
 }
 
 Looking::Found Looking::compare(const CopyEntry& entry, const std::optional<struct stat>& there) {
@@ -172,8 +154,8 @@ Looking::Found Looking::compare(const CopyEntry& entry, const std::optional<stru
   if (is_folder && is_strangers(there->st_uid) && !leads_over_strangers(entry))
     strangers_folder_ = entry.name;
   if (is_folder)
-    return has_other_mode(entry, *there) || has_other_time(entry, *there) ? Found::unsettled
-                                                                          : Found::as_it_was;
+    return has_other_mode(entry, *there) || !has_time(entry, *there) ? Found::unsettled
+                                                                     : Found::as_it_was;
   const bool is_same = S_ISLNK(there->st_mode) && inside_->target_of(entry.name) == entry.target;
   const Found as_link = is_same ? Found::as_it_was : Found::lacking;
   const Found found = entry.target.empty() ? compare_file(entry, *there) : as_link;
@@ -277,19 +259,16 @@ void Looking::settle() {
   Inside& inside = folder.inside();
   for (auto entry = unsettled_.rbegin(); entry != unsettled_.rend(); ++entry) {
     const std::string name = without_slash(entry->name);
-    const Inside::Spot spot = inside.find(name);
-    // What is opened is what is changed: another user of the folder may put a link in its place.
-    const Descriptor file(::openat(spot.folder, spot.name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
-    struct stat there {};
-    if (!file.is_open() || ::fstat(file.get(), &there) != 0)
-      throw Refused(with_reason("cannot set mode and time of " + folder.path() + "/" + name));
-    // Only its owner may; the content is as it should be.
-    if (S_ISLNK(there.st_mode) || (there.st_uid != ::geteuid() && ::geteuid() != 0)) continue;
-    const std::string path = "/proc/self/fd/" + std::to_string(file.get());
-    const timespec times[] = {{0, UTIME_OMIT}, {entry->seconds, entry->nanoseconds}};
-    if (::chmod(path.c_str(), mode_for(*entry, there)) != 0 ||
-        ::utimensat(AT_FDCWD, path.c_str(), times, 0) != 0)
-      throw Refused(with_reason("cannot set mode and time of " + folder.path() + "/" + name));
+    try {
+      const auto there = inside.look(name);
+      if (!there) throw std::runtime_error(with_reason(name));
+      // Only its owner may; the content is as it should be.
+      const bool is_anothers = there->st_uid != ::geteuid() && ::geteuid() != 0;
+      if (S_ISLNK(there->st_mode) || is_anothers) continue;
+      inside.set_facts(name, mode_for(*entry, *there), time_of(*entry));
+    } catch (const std::runtime_error& error) {
+      throw Refused("cannot set mode and time of " + folder.path() + "/" + error.what());
+    }
   }
   folder.finish();
   reply_.is_unsettled = false;

@@ -217,6 +217,11 @@ std::string part_name(const CopyEntry& entry) {
   return to_hex(sha256(what));
 }
 
+void add_place(std::vector<EntryRun>& runs, std::uint64_t place) {
+  if (runs.empty() || runs.back().first + runs.back().count != place) runs.push_back({place, 0});
+  ++runs.back().count;
+}
+
 std::string other_owner(const std::string& path, const CopyPlace& place) {
   const std::string aside = aside_in(path);
   if (exists(aside)) require_ours(aside);

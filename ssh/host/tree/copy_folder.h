@@ -28,6 +28,17 @@ std::string copy_aside();
 /// The name of a file's part. It stands for the very file: name, size and time.
 std::string part_name(const CopyEntry& entry);
 
+/// The time that is listed for an entry, and whether a file has it.
+inline timespec time_of(const CopyEntry& entry) {
+  return {entry.seconds, entry.nanoseconds};
+}
+inline bool has_time(const CopyEntry& entry, const struct stat& there) {
+  return there.st_mtim.tv_sec == entry.seconds && there.st_mtim.tv_nsec == entry.nanoseconds;
+}
+
+/// Adds a place of a listing, behind all that are there.
+void add_place(std::vector<EntryRun>& runs, std::uint64_t place);
+
 /// The launcher of another copy of this user that is writing into the folder of that path, in its
 /// own words; empty: there is none. Writes nothing.
 std::string other_owner(const std::string& path, const CopyPlace& place);

@@ -10,6 +10,8 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "killfiles/channel/sha256.h"
+
 namespace dtool::host {
 namespace {
 
@@ -23,7 +25,7 @@ bool is_above(std::string_view path, std::string_view folder) {
   return folder.starts_with(path) && (folder.size() == path.size() || folder[path.size()] == '/');
 }
 
-/// A path to an open folder.
+/// A path to what is open.
 std::string folder_path(int folder) {
   return "/proc/self/fd/" + std::to_string(folder);
 }
@@ -101,6 +103,30 @@ Descriptor Inside::open_file(const std::string& name) {
   const Spot spot = find(name);
   return Descriptor(
       ::openat(spot.folder, spot.name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+}
+
+std::string Inside::sum_of(const std::string& name) {
+  const Descriptor file = open_file(name);
+  if (!file.is_open()) return "";
+  Sha256 sha;
+  while (const auto bytes = read_some(file.get())) sha.add(*bytes);
+  return to_hex(sha.finish());
+}
+
+void Inside::drop(const std::string& name) {
+  const Spot spot = find(name);
+  ::unlinkat(spot.folder, spot.name, 0);
+}
+
+/// What is opened is what is changed: another user of the folder may put a link in its place.
+void Inside::set_facts(const std::string& name, mode_t mode, const timespec& time) {
+  const Spot spot = find(name);
+  const Descriptor opened(::openat(spot.folder, spot.name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  const std::string path = folder_path(opened.get());
+  const timespec times[] = {{0, UTIME_OMIT}, time};
+  if (!opened.is_open() || ::chmod(path.c_str(), mode) != 0 ||
+      ::utimensat(AT_FDCWD, path.c_str(), times, 0) != 0)
+    throw std::runtime_error(with_reason(name));
 }
 
 /// Where a folder's mode forbids its owner to make and delete files in it, that is allowed until

@@ -40,6 +40,8 @@ class Inside {
   std::optional<struct stat> look_at_file(const std::string& name);
   std::string target_of(const std::string& link);
   Descriptor open_file(const std::string& name);
+  /// The file's SHA-256 in hex digits; empty if it cannot be opened. Throws std::runtime_error.
+  std::string sum_of(const std::string& name);
 
   /// Moves a file of another folder here. Throws std::runtime_error.
   void take(Inside& from, const std::string& name) { take(from, name, name); }
@@ -47,6 +49,8 @@ class Inside {
   void take(Inside& from, const std::string& old_name, const std::string& name);
   /// The same; but returns false where the file lies on another file system, and leaves it there.
   bool take_if_near(Inside& from, const std::string& old_name, const std::string& name);
+  /// Deletes a file, if it is there.
+  void drop(const std::string& name);
   /// Deletes files, and the folders that become empty by it. Folders, and names that lead outside,
   /// stay. Returns how many files there were. Throws std::runtime_error.
   std::size_t remove(const std::vector<std::string>& names);
@@ -56,6 +60,9 @@ class Inside {
   /// Folders that their owner may not write into, and could for a move or a deletion, are as they
   /// were.
   void take_leave_back();
+  /// Gives a file or folder that mode, and that time of its last change; no link is followed.
+  /// Throws std::runtime_error.
+  void set_facts(const std::string& name, mode_t mode, const timespec& time);
   /// Sets the mode of `folder` if it is a folder.
   void set_mode(const std::string& folder, mode_t mode);
 

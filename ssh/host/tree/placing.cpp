@@ -20,15 +20,7 @@ namespace {
 
 /// Whether the file of that name has the content that is listed. It is read.
 bool has_content(Inside& inside, const CopyEntry& entry) {
-  const Descriptor opened = inside.open_file(entry.name);
-  if (!opened.is_open() || entry.sha256.empty()) return false;
-  Sha256 sha;
-  while (const auto bytes = read_some(opened.get())) sha.add(*bytes);
-  return to_hex(sha.finish()).starts_with(entry.sha256);
-}
-
-bool has_time(const CopyEntry& entry, const struct stat& file) {
-  return file.st_mtim.tv_sec == entry.seconds && file.st_mtim.tv_nsec == entry.nanoseconds;
+  return !entry.sha256.empty() && inside.sum_of(entry.name).starts_with(entry.sha256);
 }
 
 bool is_same(const struct stat& one, const struct stat& other) {
@@ -68,8 +60,7 @@ void Aside::make_way(const std::string& name) {
     const std::string folder = name.substr(0, end);
     const auto there = inside_.look_at_file(folder);
     if (!there) continue;
-    const Inside::Spot spot = inside_.find(folder);
-    ::unlinkat(spot.folder, spot.name, 0);
+    inside_.drop(folder);
     return inside_.forget();
   }
   const auto there = inside_.look(name);
@@ -82,8 +73,8 @@ void Aside::give(const CopyEntry& entry, const struct stat& found, Inside& code)
   if (!now || !is_same(*now, found)) throw std::runtime_error(name + " was changed in " + path_);
   if (code.take_if_near(inside_, name, name)) return;
   const std::string beside = name.substr(0, name.rfind('/') + 1) + ".~dtool~part";
+  code.drop(beside);  // the leftover of an earlier push that was interrupted
   const Inside::Spot spot = code.find(beside);
-  ::unlinkat(spot.folder, spot.name, 0);  // the leftover of an earlier push that was interrupted
   if (!entry.target.empty()) {
     if (::symlinkat(entry.target.c_str(), spot.folder, spot.name) != 0)
       throw std::runtime_error(with_reason(name));
@@ -133,10 +124,7 @@ void Placing::look(PlaceReply& reply) {
     } else if (!may_go) {
       foreign.push_back(entry.name);
     } else {
-      std::vector<EntryRun>& lacks = reply.lacks;
-      if (lacks.empty() || lacks.back().first + lacks.back().count != file.place)
-        lacks.push_back({file.place, 0});
-      ++lacks.back().count;
+      add_place(reply.lacks, file.place);
       aside_.make_way(entry.name);
       if (const std::uint64_t bytes = aside_.part_of(entry))
         reply.parts.push_back({file.place, bytes});
@@ -174,14 +162,12 @@ void Placing::set_facts(const CopyEntry& entry) {
   const mode_t mode = entry.mode & kPermissions;
   if (!here || !S_ISREG(here->st_mode)) return;
   if ((here->st_mode & 07777U) == mode && has_time(entry, *here)) return;
-  const Inside::Spot spot = folder_.inside().find(entry.name);
-  const Descriptor opened(::openat(spot.folder, spot.name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
-  const std::string path = "/proc/self/fd/" + std::to_string(opened.get());
-  const timespec times[] = {{0, UTIME_OMIT}, {entry.seconds, entry.nanoseconds}};
-  if (!opened.is_open() || ::chmod(path.c_str(), mode) != 0 ||
-      ::utimensat(AT_FDCWD, path.c_str(), times, 0) != 0)
-    throw Refused(with_reason("cannot set mode and time of " + folder_.path() + "/" + entry.name),
+  try {
+    folder_.inside().set_facts(entry.name, mode, time_of(entry));
+  } catch (const std::runtime_error& error) {
+    throw Refused("cannot set mode and time of " + folder_.path() + "/" + error.what(),
                   "let its owner delete it");
+  }
 }
 
 /// The record of a file in its place, if it is one that is listed so.

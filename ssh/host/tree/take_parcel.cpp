@@ -80,18 +80,13 @@ constexpr const char* kGoesOn = "what has come stays; the same command goes on f
 /// Part of this copy may come twice.
 bool is_as_listed(const CopyEntry& entry, const struct stat& there) {
   return S_ISLNK(there.st_mode) == !entry.target.empty() && !S_ISDIR(there.st_mode) &&
-         there.st_mtim.tv_sec == entry.seconds && there.st_mtim.tv_nsec == entry.nanoseconds &&
+         has_time(entry, there) &&
          (S_ISLNK(there.st_mode) || static_cast<std::uint64_t>(there.st_size) == entry.size);
-}
-
-void drop(Inside& folder, const std::string& name) {
-  const Inside::Spot spot = folder.find(name);
-  ::unlinkat(spot.folder, spot.name, 0);
 }
 
 bool is_link_made(const Inside::Spot& spot, const CopyEntry& entry) {
   ::unlinkat(spot.folder, spot.name, 0);
-  const timespec times[] = {{0, UTIME_OMIT}, {entry.seconds, entry.nanoseconds}};
+  const timespec times[] = {{0, UTIME_OMIT}, time_of(entry)};
   return entry.target.find('\0') == entry.target.npos &&
          ::symlinkat(entry.target.c_str(), spot.folder, spot.name) == 0 &&
          ::utimensat(spot.folder, spot.name, times, AT_SYMLINK_NOFOLLOW) == 0;
@@ -119,7 +114,7 @@ void Taking::put(const std::string& part, const CopyEntry& entry) {
 void Taking::put_beside(const std::string& part, const CopyEntry& entry) {
   Inside& inside = folder_.inside();
   const std::string beside = entry.name.substr(0, entry.name.rfind('/') + 1) + folder_.beside();
-  drop(inside, beside);
+  inside.drop(beside);
   try {
     if (entry.target.empty()) {
       copy_file(folder_.parts(), inside, part, beside);
@@ -130,12 +125,12 @@ void Taking::put_beside(const std::string& part, const CopyEntry& entry) {
     inside.take(inside, beside, entry.name);
   } catch (const std::runtime_error& error) {
     const std::string reason = error.what();
-    drop(inside, beside);
+    inside.drop(beside);
     throw Refused("cannot write " + path_of(entry.name) + ", which is on another disk than " +
                       folder_.path() + ": " + reason,
                   kGoesOn);
   }
-  drop(folder_.parts(), part);
+  folder_.parts().drop(part);
 }
 
 /// A copy's own bytes are hashed as they come. What an earlier copy left is read again.
@@ -193,8 +188,8 @@ void Taking::open_in_place(const Inside::Spot& spot) {
 
 /// Deletes what has come of the file.
 void Taking::drop_file() {
-  if (part_.empty()) return drop(folder_.inside(), piece_.entry.name);
-  drop(folder_.parts(), part_);
+  if (part_.empty()) return folder_.inside().drop(piece_.entry.name);
+  folder_.parts().drop(part_);
 }
 
 void Taking::begin(CopyPiece piece) {
@@ -259,7 +254,7 @@ void Taking::end_file(const CopySum& sum) {
   if (!std::exchange(awaits_sum_, false)) throw BadMessage("a checksum belongs to no file");
   const CopyEntry& entry = piece_.entry;
   if (!file_.is_open()) return;
-  if (!part_.empty()) drop(folder_.parts(), sum_name());
+  if (!part_.empty()) folder_.parts().drop(sum_name());
   folder_.give_way();
   struct stat part {};
   const bool is_whole = ::fstat(file_.get(), &part) == 0 && part.st_nlink == 1 &&
@@ -268,7 +263,7 @@ void Taking::end_file(const CopySum& sum) {
     drop_file();
     taken_.spoilt.push_back(entry.name);
   } else {
-    const timespec times[] = {{0, UTIME_OMIT}, {entry.seconds, entry.nanoseconds}};
+    const timespec times[] = {{0, UTIME_OMIT}, time_of(entry)};
     // Some file servers say only at the end that the disk is full.
     if (::fchmod(file_.get(), entry.mode & kPermissions) != 0 ||
         ::futimens(file_.get(), times) != 0 || ::close(file_.release()) != 0) {
