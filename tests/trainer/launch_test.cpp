@@ -50,6 +50,24 @@ TEST(Launch, SlurmsTasksMeetOnTheFirstNode) {
   EXPECT_EQ(place_from(given(kSlurmTask), CommandLine{}), (Place{3, 4, 1, 2, 1, {"red08", 17345}}));
 }
 
+TEST(Launch, AllOfAMachinesSlurmTasksCountTheSame) {
+  auto variables = kSlurmTask;
+  variables.erase("SLURM_NTASKS_PER_NODE");
+  const auto ranks_beside = [&](const char* tasks, const char* node, const char* local) {
+    variables["SLURM_STEP_TASKS_PER_NODE"] = tasks;
+    variables["SLURM_NODEID"] = node;
+    variables["SLURM_LOCALID"] = local;
+    return place_from(given(variables), CommandLine{})->local_world_size;
+  };
+  EXPECT_EQ(ranks_beside("2(x2)", "1", "0"), 2);
+  EXPECT_EQ(ranks_beside("2(x2)", "1", "1"), 2);
+  EXPECT_EQ(ranks_beside("4", "0", "0"), 4);
+  EXPECT_EQ(ranks_beside("3,1(x2),5", "0", "0"), 3);
+  EXPECT_EQ(ranks_beside("3,1(x2),5", "2", "0"), 1);
+  EXPECT_EQ(ranks_beside("3,1(x2),5", "3", "0"), 5);
+  EXPECT_EQ(ranks_beside("what", "1", "1"), 2) << "at least those up to this one";
+}
+
 TEST(Launch, MasterAddressGoesBeforeSlurmsNodes) {
   auto variables = kSlurmTask;
   variables["MASTER_ADDR"] = "blue";

@@ -10,12 +10,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <fstream>
 #include <map>
 #include <vector>
 
+#include "killfiles/channel/number.h"
 #include "killfiles/gpu_list.h"
 #include "trainer/settings/usage_error.h"
 
@@ -29,12 +29,9 @@ struct Variables {
   int required(const std::string& name, int least) const {
     const auto text = environment(name);
     if (!text) throw UsageError(fmt::format("{} is not set beside the other variables", name));
-    int value = 0;
-    const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
-    if (error != std::errc() || end != text->data() + text->size() || value < least) {
-      throw UsageError(fmt::format("{} is '{}', not a number from {}", name, *text, least));
-    }
-    return value;
+    const auto value = host::parse_number<int>(*text);
+    if (value && *value >= least) return *value;
+    throw UsageError(fmt::format("{} is '{}', not a number from {}", name, *text, least));
   }
   int optional(const std::string& name, int least, int standard) const {
     return environment(name) ? required(name, least) : standard;
@@ -63,6 +60,24 @@ Place place_of_torchrun(const Variables& read) {
   return place;
 }
 
+/// The tasks of the node with that number in a list of Slurm's such as `2(x3),1`; absent if the
+/// list has another form or fewer nodes.
+std::optional<int> tasks_of_node(std::string_view list, int node) {
+  while (!list.empty()) {
+    const std::string_view item = list.substr(0, list.find(','));
+    list.remove_prefix(std::min(item.size() + 1, list.size()));
+    const auto times = item.find("(x");
+    const auto tasks = host::parse_number<int>(item.substr(0, times));
+    const auto nodes =
+        times == item.npos || !item.ends_with(')')
+            ? 1
+            : host::parse_number<int>(item.substr(times + 2, item.size() - times - 3));
+    if (!tasks || *tasks < 1 || !nodes) return std::nullopt;
+    if ((node -= *nodes) < 0) return tasks;
+  }
+  return std::nullopt;
+}
+
 Place place_of_slurm(const Variables& read) {
   Place place;
   place.rank = read.required("SLURM_PROCID", 0);
@@ -70,8 +85,12 @@ Place place_of_slurm(const Variables& read) {
                          ? read.required("SLURM_STEP_NUM_TASKS", 1)
                          : read.required("SLURM_NTASKS", 1);
   place.local_rank = read.optional("SLURM_LOCALID", 0, 0);
-  place.local_world_size = read.optional("SLURM_NTASKS_PER_NODE", 1, place.local_rank + 1);
   place.machine = read.optional("SLURM_NODEID", 0, 0);
+  // SLURM_NTASKS_PER_NODE is there only if somebody has asked for a number of tasks per node.
+  const auto tasks = read.environment("SLURM_STEP_TASKS_PER_NODE").value_or("");
+  place.local_world_size =
+      tasks_of_node(tasks, place.machine)
+          .value_or(read.optional("SLURM_NTASKS_PER_NODE", 1, place.local_rank + 1));
   return place;
 }
 
