@@ -291,6 +291,16 @@ TEST(ObjectNavSamplers, AStateOfOtherSamplersIsRefused) {
   Samplers elsewhere({}, EpisodeSet::training, 4, 0, 9);
   EXPECT_THROW(fewer.restore(samplers.state()), std::runtime_error);
   EXPECT_THROW(elsewhere.restore(samplers.state()), std::runtime_error);
+  for (const std::int64_t number : {std::int64_t{-1}, std::numeric_limits<std::int64_t>::max()}) {
+    auto edited = samplers.state();
+    std::memcpy(edited.data(), &number, sizeof number);  // of the first sampler's episode
+    try {
+      samplers.restore(edited);
+      FAIL() << number << " is taken";
+    } catch (const std::runtime_error& problem) {
+      EXPECT_STREQ(problem.what(), "the environments' state has numbers that no episode has");
+    }
+  }
 }
 
 TEST(ObjectNavSamplers, ARandomPolicyHardlyEverSucceeds) {

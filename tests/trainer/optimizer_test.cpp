@@ -537,7 +537,8 @@ TEST_F(Snapshots, RefusesWhatIsNoCheckpoint) {
   twelve.steps = 12;
   std::string later = packed(trained, twelve);
   later.replace(later.find("\"steps\":\"12\"") + 10, 1, "x");
-  EXPECT_EQ(refusal(later), " does not fit: its metadata has no number for steps, but '1x'");
+  EXPECT_EQ(refusal(later),
+            " does not fit: its metadata has no number for steps that a run can have, but '1x'");
 }
 
 /// A part of the file holds many small tensors, and a large tensor lies in several parts.

@@ -5,12 +5,14 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -292,8 +294,9 @@ TEST_F(Loop, ARequestIsRefusedWhileTheModelIsNoNumber) {
   NotedWorkload workload;
   workload.model_.weight.detach()[1].fill_(std::numeric_limits<float>::infinity());
   workload.requested_at = 3;
-  EXPECT_EQ(train(workload),
-            "no checkpoint, the model is no number: step 3, since SIGUSR1 came\nscore 5.0000\n");
+  EXPECT_EQ(
+      train(workload),
+      "no checkpoint, a parameter is nan or infinite: step 3, since SIGUSR1 came\nscore 5.0000\n");
   EXPECT_EQ(kept(), Steps{5});
 }
 
@@ -440,6 +443,45 @@ TEST_F(Loop, ACheckpointOfAnotherRunIsRefused) {
   fresh.training_samples = 99;
   EXPECT_EQ(resume(fresh, 2),
             " does not fit: its data had 100 training samples, this run's has 99");
+}
+
+TEST_F(Loop, ACheckpointFromElsewhereWithNumbersThatNoRunHasIsRefused) {
+  experiment_.checkpoint.every_steps = 1;
+  NotedWorkload workload;
+  workload.last = 1;
+  workload.progress.training_samples = 100;
+  train(workload);
+  const auto refusal_with = [&](const std::string& key, const std::string& number) {
+    const auto file = folder_ / "edited.safetensors";
+    std::ifstream original(checkpoint_file(folder_ / "checkpoints", 1), std::ios::binary);
+    std::string bytes(std::istreambuf_iterator<char>(original), {});
+    const auto at = bytes.find("\"" + key + "\":\"") + key.size() + 4;
+    const auto end = bytes.find('"', at);
+    bytes.replace(at, end - at, number);
+    std::uint64_t size = 0;
+    std::memcpy(&size, bytes.data(), sizeof size);
+    size += number.size() - (end - at);
+    std::memcpy(bytes.data(), &size, sizeof size);
+    std::ofstream(file, std::ios::binary) << bytes;
+    options_.checkpoint = file.string();
+    Progress fresh;
+    fresh.training_samples = 100;
+    try {
+      resume_from(options_, group_, workload.model(), workload.optimizer(), fresh, 1);
+      return std::string("none");
+    } catch (const UsageError& problem) {
+      const std::string text = problem.what();
+      return text.substr(text.find(" does not fit: ") + 15);
+    }
+  };
+  for (const char* key : {"stage", "samples", "epochs", "stage_steps", "optimizer_steps"}) {
+    EXPECT_EQ(refusal_with(key, "-1"), fmt::format("its metadata has no number for {} that a run "
+                                                   "can have, but '-1'",
+                                                   key));
+  }
+  EXPECT_EQ(refusal_with("samples", "101"), "it has 101 samples of an epoch of 100");
+  EXPECT_EQ(refusal_with("stage", "1"),
+            "it was written in stage 2 of an experiment, this one has 1");
 }
 
 TEST_F(Loop, AnotherSeedIsTakenBetweenEpochs) {

@@ -81,6 +81,16 @@ Saved saved(const EnvironmentSettings& settings, const Scene& scene, const Sums&
 
 /// Throws where the saved episode cannot be one of this scene's.
 void restore_scene(const EnvironmentSettings& settings, const Saved& from, Scene& scene) {
+  // Its values become rows of tables and are counted up: a file from elsewhere may have any.
+  const auto is_within = [](std::int64_t value, std::int64_t end) {
+    return value >= 0 && value < end;
+  };
+  constexpr std::int64_t kMostSteps = std::numeric_limits<int>::max();
+  if (!is_within(from.number, kNoLimit) || !is_within(from.heading, 4) ||
+      !is_within(from.head, kHeads) || !is_within(from.previous, kPreviousActions) ||
+      !is_within(from.steps, kMostSteps) || !is_within(from.moves, kMostSteps)) {
+    throw std::runtime_error("the environments' state has numbers that no episode has");
+  }
   begin_episode(settings, scene, from.number);
   Episode& episode = scene.episode;
   const std::int64_t stride = saved_stride(settings);
@@ -91,16 +101,6 @@ void restore_scene(const EnvironmentSettings& settings, const Saved& from, Scene
       from.shortest != episode.shortest) {
     throw std::runtime_error(
         "the environments' state is of other houses: of another seed or other settings");
-  }
-  // Their values become rows of tables: a file from elsewhere may have any.
-  const auto is_within = [](std::int64_t value, std::int64_t end) {
-    return value >= 0 && value < end;
-  };
-  constexpr std::int64_t kMostSteps = std::numeric_limits<int>::max();
-  if (!is_within(from.heading, 4) || !is_within(from.head, kHeads) ||
-      !is_within(from.previous, kPreviousActions) || !is_within(from.steps, kMostSteps) ||
-      !is_within(from.moves, kMostSteps)) {
-    throw std::runtime_error("the environments' state has numbers that no episode has");
   }
   episode.cell = cell;
   episode.heading = turned(static_cast<Heading>(from.heading), 0);

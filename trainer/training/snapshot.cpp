@@ -7,11 +7,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <charconv>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string_view>
 
+#include "killfiles/channel/number.h"
 #include "killfiles/printable.h"
 #include "trainer/settings/usage_error.h"
 #include "trainer/training/checkpoint_folder.h"
@@ -123,24 +124,23 @@ const std::string& find_text(const Metadata& metadata, const std::string& key) {
 }
 
 template <class Number>
-Number find_number(const Metadata& metadata, const std::string& key) {
+Number find_number(const Metadata& metadata, const std::string& key, Number least) {
   const std::string& text = find_text(metadata, key);
-  Number number{};
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || stop != text.data() + text.size()) {
-    throw UsageError(fmt::format("its metadata has no number for {}, but '{}'", key, text));
-  }
-  return number;
+  const auto number = host::parse_number<Number>(text);
+  if (number && !(*number < least)) return *number;  // nan is allowed
+  throw UsageError(
+      fmt::format("its metadata has no number for {} that a run can have, but '{}'", key, text));
 }
 
 Progress progress_of(const Metadata& metadata) {
   Progress progress;
   for (const auto& [key, field] : kWholeNumbers) {
-    progress.*field = find_number<std::int64_t>(metadata, key);
+    progress.*field = find_number<std::int64_t>(metadata, key, 0);
   }
-  progress.seed = find_number<std::uint64_t>(metadata, "seed");
-  progress.world_size = find_number<int>(metadata, "world_size");
-  progress.best_score = find_number<double>(metadata, "best_score");
+  progress.seed = find_number<std::uint64_t>(metadata, "seed", 0);
+  progress.world_size = find_number<int>(metadata, "world_size", 1);
+  progress.best_score =
+      find_number(metadata, "best_score", -std::numeric_limits<double>::infinity());
   progress.validation_is_left = metadata.contains(kValidationIsLeft);
   for (const auto& [key, value] : metadata) {
     if (key.starts_with(kEnvironment))
@@ -284,7 +284,7 @@ Restored restore(CheckpointReader& from, const Weights& model, Optimizer& optimi
     fitting.add_optimizer(optimizer);
     for (const Entry& each : from.header().entries) type_of(each);
     Restored restored{progress_of(from.header().metadata), {}};
-    const auto steps = find_number<std::int64_t>(from.header().metadata, "optimizer_steps");
+    const auto steps = find_number<std::int64_t>(from.header().metadata, "optimizer_steps", 0);
     read_all(from, fitting.transfers());
     optimizer.state().steps = steps;
     restored.others = read_others(from);
@@ -350,6 +350,10 @@ void check_fit(const Resumed& resumed, const Progress& fresh, std::size_t stages
   if (saved.training_samples != fresh.training_samples) {
     refuse(fmt::format("its data had {} training samples, this run's has {}",
                        saved.training_samples, fresh.training_samples));
+  }
+  if (saved.samples > saved.training_samples) {
+    refuse(
+        fmt::format("it has {} samples of an epoch of {}", saved.samples, saved.training_samples));
   }
   if (saved.samples > 0 && saved.seed != fresh.seed) {
     refuse(
