@@ -130,6 +130,7 @@ int main(int argc, char** argv) {
         for (;;) say(std::string(4096, 'x'));
       }
       if (fault == "rings twice") say("\n");
+      if (fault == "fails after its answer") say("\n{\"error\":\"too late\"}\n");
       if (fault == "rings nonsense") say("\x01{]\xff\n");
       if (fault == "prints") {
         for (int i = 0; i < 1'000'000; ++i) std::printf("word\n");

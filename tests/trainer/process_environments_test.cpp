@@ -295,13 +295,13 @@ TEST(ProcessEnvironmentsTest, AFailureNamesItsEnvironmentAndCause) {
   scores.scores = {"two"};
   EXPECT_EQ(failure_of(scores), whose + "gave the score two as nan");
   EXPECT_EQ(failure_of(faulty({"is killed", "2"})),
-            whose + "was killed by signal 9 (Killed); its last words: last words");
+            whose + "was killed by signal 9 (Killed); its last words: last\\x09words");
   EXPECT_EQ(failure_of(faulty({"ends", "2"})), whose + "ended with exit code 0");
   EXPECT_EQ(failure_of(faulty({"dies beside a child", "2"})), whose + "ended with exit code 3");
   EXPECT_EQ(failure_of(faulty({"hangs", "2"})), whose + "has not answered in time");
   EXPECT_EQ(failure_of(faulty({"closes its doorbell", "2"})), whose + "closed its doorbell");
   EXPECT_EQ(failure_of(faulty({"fails", "2"})),
-            "environment 10 (faulty, episode 0): its worker failed: out of  [2J fuel");
+            "environment 10 (faulty, episode 0): its worker failed: out of \\x1b[2J fuel");
   EXPECT_EQ(failure_of(faulty({"rings too long", "2"})),
             whose + "wrote more than is an answer to its doorbell");
   EXPECT_EQ(failure_of(faulty({"rings twice", "2"})),
@@ -378,6 +378,18 @@ TEST(ProcessEnvironmentsTest, EnvironmentsThatDidNotStepAreCutOffInTheirNextStep
   EXPECT_EQ(half(2), Ending::none);
   EXPECT_EQ(half(0), Ending::none);
   testing::internal::GetCapturedStderr();
+}
+
+TEST(ProcessEnvironmentsTest, AWorkerThatIsStartedAnewIsNotBlamedForTheFormerOne) {
+  const dtool::tests::TemporaryFolder folder;
+  WorkerSettings settings = faulty({"fails after its answer", "1", folder.path() / "first"});
+  settings.on_failure = OnFailure::restart;
+  Stepped stepped(settings, 2, 1);
+  testing::internal::CaptureStderr();
+  for (int step = 0; step < 3; ++step) stepped.step();
+  const std::string told = testing::internal::GetCapturedStderr();
+  EXPECT_NE(told.find("too late: it is started anew (1 of 3)\n"), std::string::npos) << told;
+  EXPECT_EQ(told.find("(2 of 3)"), std::string::npos) << told;
 }
 
 TEST(ProcessEnvironmentsTest, NothingIsLeftOfThem) {

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -29,8 +28,7 @@ const PpoWorkloadSettings& ppo_of(const Experiment& experiment) {
 /// By default every core has a process, and the rank's own thread takes turns with them.
 int count_workers(const Run& run, const WorkerSettings& worker) {
   if (worker.workers > 0) return worker.workers;
-  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
-  return std::max(1, cores / std::max(1, run.meeting.place.local_world_size));
+  return std::max(1, count_cores() / std::max(1, run.meeting.place.local_world_size));
 }
 
 /// Returns when all ranks have started their environments, which may take them differently long.

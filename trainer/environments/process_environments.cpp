@@ -112,6 +112,7 @@ int ProcessEnvironments::workers() const {
 
 void ProcessEnvironments::start(Worker& worker) {
   worker.process = std::make_unique<EnvironmentWorker>(settings_);
+  worker.spoke_unasked = false;
   const int count = worker.end - worker.begin;
   worker.process->say(task_line(settings_, set_, first_ + worker.begin, count));
   worker.deadline = Clock::now() + settings_.start_timeout;

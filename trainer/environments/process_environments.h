@@ -23,9 +23,9 @@ struct EnvironmentFailed : std::runtime_error {
 };
 
 /// An episode begins with a seed that depends only on (seed, set, number of the environment, number
-/// of its episode), or goes on with the generator that an earlier one has seeded, so that it is the
-/// same for any number of workers and ranks. A step allocates
-/// nothing unless a worker writes or fails.
+/// of its episode), or with the generator as the environment's earlier episodes have left it. So it
+/// is the same for any number of workers and ranks. A step allocates nothing unless a worker writes
+/// or fails.
 class ProcessEnvironments : public Environments {
  public:
   /// Starts the processes and begins the first episodes. `workers` is at least 1; more than `count`
