@@ -5,6 +5,7 @@
 #include "tests/trainer/ranks.h"
 #include "trainer/comm/comm_trial.h"
 #include "trainer/comm/links.h"
+#include "trainer/settings/usage_error.h"
 
 using namespace dtool::trainer;
 
@@ -101,6 +102,13 @@ TEST(CommMeasure, SpoiltNumbersAreCountedOnEveryRank) {
                               {&spoiling, &spoiling}, [](const CommRow&) {});
     for (const CommRow& each : rows) EXPECT_GT(each.wrong, 0) << each.bytes;
   });
+}
+
+TEST(CommMeasure, OnGpusOnlyTheLibraryIsMeasuredAndOursAreNotReplacedByIt) {
+  const at::Device gpu(at::kCUDA, 0);
+  EXPECT_EQ(possible_ways(CommOptions().ways, gpu), parse_ways("library"));
+  EXPECT_THROW(possible_ways(parse_ways("ring,links"), gpu), UsageError);
+  EXPECT_EQ(possible_ways(parse_ways("ring,links"), at::kCPU), parse_ways("ring,links"));
 }
 
 TEST(CommTrial, WhatIsNotWrittenIsWrong) {

@@ -81,6 +81,14 @@ void expect_right(const std::vector<CommRow>& rows) {
 
 }  // namespace
 
+std::vector<Way> possible_ways(const std::vector<Way>& wanted, at::Device device) {
+  if (!device.is_cuda()) return wanted;
+  if (std::ranges::find(wanted, Way{}) != wanted.end()) return {Way{}};
+  throw UsageError(
+      "--algorithms has only those of our own, which are for CPUs, and this is on GPUs",
+      "add library to them, or give --backend gloo");
+}
+
 void run_comm(const CommOptions& options, const Meeting& meeting, const Group& group) {
   if (group.size < 2) {
     throw UsageError("comm needs at least 2 ranks", "give --nproc_per_node 2, or more machines");
@@ -88,7 +96,7 @@ void run_comm(const CommOptions& options, const Meeting& meeting, const Group& g
   CommOptions possible = options;
   std::optional<Links> links;
   if (group.device.is_cuda()) {
-    possible.ways = {Way{}};
+    possible.ways = possible_ways(options.ways, group.device);
   } else {
     collectively([&] { links.emplace(meeting, kCommTimeout); });
   }

@@ -25,6 +25,10 @@ struct Transports {
   Transport* carrier = nullptr;  ///< the transport for our algorithms
 };
 
+/// Those of the wanted ways that there are on `device`: on GPUs only the library's. Throws
+/// UsageError if none is left.
+std::vector<Way> possible_ways(const std::vector<Way>& wanted, at::Device device);
+
 /// Measures what `options` ask for, the same rows on every rank. On rank 0, `tell` gets each row
 /// when it is done. Throws CollectiveFailed.
 std::vector<CommRow> measure(const CommOptions& options, const Meeting& meeting, const Group& group,
