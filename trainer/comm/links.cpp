@@ -151,16 +151,13 @@ std::string key_of(int rank) {
   return fmt::format("link/{}", rank);
 }
 
-/// GLOO_SOCKET_IFNAME counts here as it does for gloo.
+/// GLOO_SOCKET_IFNAME counts here as it does for gloo, but one interface is enough.
 std::string own_address(const Meeting& meeting) {
-  if (const char* interface = std::getenv("GLOO_SOCKET_IFNAME")) {
-    const auto address = address_of_interface(interface);
-    if (address.empty()) {
-      throw std::runtime_error(fmt::format("GLOO_SOCKET_IFNAME: no address on {}", interface));
-    }
-    return address;
-  }
-  return reachable_address(meeting.me(), meeting.members);
+  const auto interfaces = wanted_interfaces();
+  if (interfaces.empty()) return reachable_address(meeting.me(), meeting.members);
+  const auto address = address_of_interface(interfaces.front());
+  if (!address.empty()) return address;
+  throw std::runtime_error(fmt::format("GLOO_SOCKET_IFNAME: no address on {}", interfaces.front()));
 }
 
 /// The name of a rank's door: a greeting for one rank is of no use at another's.

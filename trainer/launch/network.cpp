@@ -8,12 +8,14 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdlib>
+#include <sstream>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
 #include <utility>
-#include <vector>
 
 namespace dtool::trainer {
 namespace {
@@ -73,12 +75,15 @@ ReservedPort::ReservedPort() : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXE
 
 host::Descriptor connect_within(const Endpoint& endpoint, std::chrono::milliseconds patience) {
   using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kForOneAddress{2000};
   const auto deadline = Clock::now() + patience;
   for (;;) {
     int error = 0;
     const auto found = resolve(endpoint, SOCK_STREAM, 0, error);
     for (const addrinfo* each = found.get(); each != nullptr; each = each->ai_next) {
-      host::Descriptor connected = try_to_connect(*each, std::chrono::seconds(2));
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+      host::Descriptor connected =
+          try_to_connect(*each, std::clamp(left, std::chrono::milliseconds(0), kForOneAddress));
       if (connected.is_open()) return connected;
     }
     if (Clock::now() >= deadline) return host::Descriptor();
@@ -134,6 +139,16 @@ std::string interface_of(std::string_view address) {
     }
   }
   return "";
+}
+
+std::vector<std::string> wanted_interfaces() {
+  const char* list = std::getenv("GLOO_SOCKET_IFNAME");
+  std::istringstream names(list == nullptr ? "" : list);
+  std::vector<std::string> interfaces;
+  for (std::string each; std::getline(names, each, ',');) {
+    if (!each.empty()) interfaces.push_back(each);
+  }
+  return interfaces;
 }
 
 std::string address_of_interface(std::string_view interface) {

@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "killfiles/channel/door.h"
 #include "trainer/settings/endpoint.h"
@@ -59,5 +60,8 @@ std::string interface_of(std::string_view address);
 
 /// An address of the network interface, preferably IPv4, or empty.
 std::string address_of_interface(std::string_view interface);
+
+/// The interfaces that GLOO_SOCKET_IFNAME lists with commas between them; none if it is not set.
+std::vector<std::string> wanted_interfaces();
 
 }  // namespace dtool::trainer

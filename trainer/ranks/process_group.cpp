@@ -21,6 +21,7 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #endif
 
+#include "trainer/launch/network.h"
 #include "trainer/ranks/gpu.h"
 #include "trainer/settings/usage_error.h"
 
@@ -68,33 +69,34 @@ void take_no_more(int listening_socket) {
   setsockopt(listening_socket, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
 }
 
-/// A device, and its listening sockets. One is made at a time, so that new sockets are known to be
-/// its own.
-struct GlooDevice {
-  std::shared_ptr<::gloo::transport::Device> device;
+/// Devices, and their listening sockets. One group's are made at a time, so that new sockets are
+/// known to be theirs.
+struct GlooDevices {
+  std::vector<std::shared_ptr<::gloo::transport::Device>> devices;
   std::set<int> listeners;
 };
 
 // Later versions listen once a device, for as long as it lives. Debian 12's listens once for each
 // pair of ranks until they are connected: there is nothing to close, and what another rank of this
-// process opens meanwhile is not this device's.
+// process opens meanwhile is not this group's.
 #if __has_include(<gloo/transport/tcp/listener.h>)
 inline constexpr bool kDevicesListen = true;
 #else
 inline constexpr bool kDevicesListen = false;
 #endif
 
-GlooDevice make_gloo_device(const Meeting& meeting) {
+GlooDevices make_gloo_devices(const Meeting& meeting) {
   using Gloo = c10d::ProcessGroupGloo;
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
-  GlooDevice made;
+  GlooDevices made;
   const auto before = listening_sockets();
-  const char* interface = std::getenv("GLOO_SOCKET_IFNAME");
-  made.device =
-      interface != nullptr
-          ? Gloo::createDeviceForInterface(interface)
-          : Gloo::createDeviceForHostname(reachable_address(meeting.me(), meeting.members));
+  for (const auto& each : wanted_interfaces())
+    made.devices.push_back(Gloo::createDeviceForInterface(each));
+  if (made.devices.empty()) {
+    const auto address = reachable_address(meeting.me(), meeting.members);
+    made.devices.push_back(Gloo::createDeviceForHostname(address));
+  }
   if (!kDevicesListen) return made;
   for (const int each : listening_sockets()) {
     if (!before.contains(each)) made.listeners.insert(each);
@@ -112,8 +114,8 @@ void close_listeners(const std::set<int>& listeners) {
 c10::intrusive_ptr<CommunicationBackend> connect_gloo(const Meeting& meeting,
                                                       milliseconds timeout) {
   auto options = c10d::ProcessGroupGloo::Options::create(timeout);
-  const GlooDevice made = make_gloo_device(meeting);
-  options->devices = {made.device};
+  const GlooDevices made = make_gloo_devices(meeting);
+  options->devices = made.devices;
   const auto group = c10::make_intrusive<c10d::ProcessGroupGloo>(meeting.store, meeting.place.rank,
                                                                  meeting.place.world_size, options);
   close_listeners(made.listeners);
