@@ -260,7 +260,9 @@ TEST(Metrics, ALineIsJson) {
   EXPECT_EQ(
       to_json(
           {{"epoch", std::int64_t{3}}, {"loss", 0.25}, {"bad", std::nan("")}, {"text", "a\"b\n"}}),
-      R"({"epoch": 3, "loss": 0.25, "bad": null, "text": "a\"b\u000a"})");
+      R"({"epoch": 3, "loss": 0.25, "bad": null, "text": "a\"b\n"})");
+  EXPECT_EQ(to_json({{"resumed_from", "a\xff\\\u00e4\x01"}}),
+            "{\"resumed_from\": \"a\uFFFD\\\\\u00e4\\u0001\"}");
 }
 
 TEST(Endpoint, IsReadInEveryForm) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// There are few keys and numbers, so a JSON library would cost more compile time than it saves
-// code.
+// A JSON library writes only the texts: its numbers look different.
 #include "trainer/report/metrics.h"
 
 #include <fmt/format.h>
@@ -11,26 +10,18 @@
 #include <chrono>
 #include <climits>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 namespace dtool::trainer {
 
 namespace {
 
-std::string quoted(const std::string& text) {
-  std::string json = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') json += '\\';
-    if (static_cast<unsigned char>(c) < 0x20) {
-      json += fmt::format("\\u{:04x}", static_cast<int>(c));
-    } else {
-      json += c;
-    }
-  }
-  return json + '"';
-}
-
 struct ToJson {
-  std::string operator()(const std::string& text) const { return quoted(text); }
+  /// A path may have bytes that are not UTF-8, which JSON cannot have.
+  std::string operator()(const std::string& text) const {
+    using nlohmann::json;
+    return json(text).dump(-1, ' ', /*ensure_ascii=*/false, json::error_handler_t::replace);
+  }
   std::string operator()(double number) const {
     return std::isfinite(number) ? fmt::format("{}", number) : "null";
   }
