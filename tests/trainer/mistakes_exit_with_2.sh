@@ -28,6 +28,9 @@ refused 'no experiment given' 'EXPERIMENT.toml'
 refused 'no experiment file at nowhere.toml' '' nowhere.toml
 refused "one experiment at a time: 'two'" '' good.toml two
 refused 'unknown flag --seeed' '--help' good.toml --seeed 3
+refused 'unknown flag --out' '--help' good.toml --out elsewhere
+refused 'unknown flag --see' '--help' good.toml --see=3
+refused 'unknown flag --machine-i' '--help' good.toml --machine-i 0
 refused '--seed needs a value' '' good.toml --seed
 refused "--seed must be a whole number from 0 .*'-1'" '' good.toml --seed=-1
 refused "--nproc_per_node must be .*'two'" '' good.toml --nproc_per_node two

@@ -6,12 +6,12 @@
 #include <getopt.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <limits>
 #include <string_view>
 #include <vector>
 
+#include "killfiles/channel/number.h"
 #include "trainer/settings/usage_error.h"
 
 namespace dtool::trainer {
@@ -19,13 +19,10 @@ namespace {
 
 template <class Number>
 Number number_of(std::string_view flag, std::string_view text, Number least, Number most) {
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < least || value > most) {
-    throw UsageError(fmt::format("--{} must be a whole number from {} to {}, not '{}'", flag, least,
-                                 most, text));
-  }
-  return value;
+  const auto value = host::parse_number<Number>(text);
+  if (value && *value >= least && *value <= most) return *value;
+  throw UsageError(
+      fmt::format("--{} must be a whole number from {} to {}, not '{}'", flag, least, most, text));
 }
 
 constexpr int kMostMachines = 1 << 20;
@@ -213,12 +210,16 @@ std::vector<std::string> read_flags(int argc, char** argv, CommandLine& options)
   opterr = 0;
   optind = 0;  // starts afresh, so that a test can parse more than once
   for (int index; (index = getopt_long(argc, argv, ":", table.data(), nullptr)) != -1;) {
-    if (index == '?' || index == ':') {
-      // After a short flag optind may not have moved on yet; the message only needs the word
-      // itself.
-      const std::string word = optopt > 0 && optopt >= ' ' && optopt < 127 && index == '?'
-                                   ? std::string("-") + static_cast<char>(optopt)
-                                   : argv[optind - 1];
+    const bool is_found = index != '?' && index != ':';
+    const bool is_value_apart = is_found && optarg != nullptr && optarg == argv[optind - 1];
+    std::string word = argv[optind - (is_value_apart ? 2 : 1)];
+    if (is_found) word = word.substr(0, word.find('='));
+    // After a short flag optind may not have moved on yet; the message only needs the word itself.
+    if (index == '?' && optopt >= ' ' && optopt < 127) {
+      word = std::string("-") + static_cast<char>(optopt);
+    }
+    // getopt_long takes the beginning of a name for the name.
+    if (!is_found || hyphenated(word) != "--" + hyphenated(kFlags[index].name)) {
       throw UsageError(index == ':' ? fmt::format("{} needs a value", word)
                                     : fmt::format("unknown flag {}", word),
                        fmt::format("dtool-trainer {}--help lists the flags", command_of(options)));
