@@ -484,7 +484,7 @@ TEST_F(DataFiles, AFolderOrACopyThatCannotBeMadeIsNamed) {
   EXPECT_TRUE(said.ends_with(" are free there")) << said;
 }
 
-TEST_F(DataFiles, ACopyOfLessThanASecondsDifferenceIsOneAndAllCopiesCanBeWritten) {
+TEST_F(DataFiles, ACopyOfLessThanTwoSecondsDifferenceIsOneAndAllCopiesCanBeWritten) {
   write("a", "abc");
   fs::permissions(folder_ / "a", fs::perms::owner_read);
   const DataPlace place{.path = folder_, .copy_to = folder_ / "near"};
@@ -504,9 +504,9 @@ TEST_F(DataFiles, ACopyOfLessThanASecondsDifferenceIsOneAndAllCopiesCanBeWritten
     testing::internal::GetCapturedStdout();
     return read(copy) == content;
   };
-  EXPECT_TRUE(stays_with("xyz", 999ms));
-  EXPECT_TRUE(stays_with("xyz", -999ms));
-  EXPECT_FALSE(stays_with("xyz", 1000ms));
-  EXPECT_FALSE(stays_with("xyz", -1000ms));
+  EXPECT_TRUE(stays_with("xyz", 1999ms));
+  EXPECT_TRUE(stays_with("xyz", -1999ms));
+  EXPECT_FALSE(stays_with("xyz", 2000ms));
+  EXPECT_FALSE(stays_with("xyz", -2000ms));
   EXPECT_FALSE(stays_with("xy", 0ms));
 }

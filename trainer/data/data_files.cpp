@@ -97,13 +97,14 @@ void fetch(const fs::path& folder, const std::vector<DataFile>& files, const Dat
   throw UsageError(fmt::format("no {} in '{}'", missing->wanted.name, folder.string()), place.hint);
 }
 
-/// rsync's quick check: the same size and time of change, which some disks keep in whole seconds.
+/// rsync's quick check: the same size and time of change, which some disks keep in whole seconds,
+/// and FAT in every other one.
 bool is_copy(const fs::path& copy, const fs::path& original) {
   std::error_code error;
   const auto changed = fs::last_write_time(copy, error);
   if (error || fs::file_size(copy, error) != fs::file_size(original) || error) return false;
   const auto difference = changed - fs::last_write_time(original);
-  return difference < std::chrono::seconds(1) && difference > -std::chrono::seconds(1);
+  return difference < std::chrono::seconds(2) && difference > -std::chrono::seconds(2);
 }
 
 void copy_whole(const fs::path& from, const fs::path& to, TransferProgress& progress) {
