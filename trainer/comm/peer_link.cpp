@@ -134,7 +134,7 @@ void PeerLink::refill() {
 }
 
 // The counts are sequentially consistent. Before a side sleeps, it sets its flag and looks once
-// more, and these two steps must not be reordered (peer_link.cpp).
+// more (PeerLink::prepare_sleep), and these two steps must not be reordered.
 
 std::size_t FloatRing::write(std::span<const float> numbers) {
   const std::uint64_t written = written_.load(std::memory_order_relaxed);

@@ -81,7 +81,7 @@ std::vector<DataFile> named_files(TomlReader& reader, const std::vector<std::str
                      "sha256sum prints it; one for each file, in the order of the file keys");
   }
   if (!sums.empty() && sums.size() != names.size()) {
-    throw UsageError(fmt::format("{}: data.sha256 has {} of them for {} file{}",
+    throw UsageError(fmt::format("{}: data.sha256 has {} checksums for {} file{}",
                                  reader.where("data.sha256"), sums.size(), names.size(),
                                  names.size() == 1 ? "" : "s"));
   }

@@ -40,10 +40,11 @@ inline constexpr std::chrono::seconds kTerminationGrace{20};
 /// When `take_request` returned `signal` last.
 std::chrono::steady_clock::time_point last_taken(int signal);
 
-/// Rank 0 has written the checkpoint before the end, which SIGTERM asked for. The functions below:
-/// how often, and whether since it was taken last.
+/// Notes that rank 0 has written the checkpoint that SIGTERM asked for.
 void note_end_is_kept();
+/// How many of these checkpoints were written.
 std::int64_t ends_kept();
+/// Whether the one was written for which `take_request` returned SIGTERM last.
 bool last_end_is_kept();
 
 /// While one exists, this process waits for the disk and then ends by itself: nothing that happens

@@ -138,10 +138,10 @@ play(!matchMedia('(prefers-reduced-motion: reduce)').matches);
 
 std::string html_picture(const Trace& trace) {
   std::string text = fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<title>Find the "
-      "{}</title>\n{}</head><body>\n<div>\n<img id=\"eye\" alt=\"What the camera sees: colours, "
-      "then "
-      "depths\">\n<p id=\"words\"></p>\n<p><button id=\"play\">Play</button></p>\n"
+      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+      "<title>Find the {}</title>\n{}</head><body>\n<div>\n"
+      "<img id=\"eye\" alt=\"What the camera sees: colours, then depths\">\n"
+      "<p id=\"words\"></p>\n<p><button id=\"play\">Play</button></p>\n"
       "<input id=\"step\" type=\"range\" min=\"0\" value=\"0\" aria-label=\"Step\">\n</div>\n",
       kObjectNames[static_cast<std::size_t>(trace.last().goal)], kStyle);
   text += svg_picture(trace, std::string(kAgent)) + "<script>\nconst steps = [\n";

@@ -35,9 +35,10 @@ std::int64_t read_number(std::string_view text) {
 
 using Clock = std::chrono::steady_clock;
 
-/// How often the server looks who is silent, and how much of a time in which it did not: while this
-/// process or its machine was suspended, nobody could be heard.
+/// How often the server looks for silent clients.
 constexpr auto kBetweenLooks = std::chrono::seconds(1);
+/// The most silence that one look adds: while this process or its machine was suspended, nobody
+/// could be heard.
 constexpr auto kLongestGap = std::chrono::seconds(2);
 
 constexpr std::size_t kPiece = std::size_t{64} << 10;

@@ -72,8 +72,8 @@ PpoSettings read_ppo(TomlReader& reader, const DdPpoSettings& settings) {
   return ppo;
 }
 
-/// The stages of the list [[stage]]; what one does not say is as in [ppo]. The factors are learning
-/// rates still.
+/// The stages of the list [[stage]] without their learning rates; what one does not say is as in
+/// [ppo].
 PipelineSettings read_listed(TomlReader& reader, const PpoSettings& ppo, std::size_t count) {
   reader.refuse_if_given("pipeline", "does not go together with [[stage]], which lists the stages");
   PipelineSettings pipeline;

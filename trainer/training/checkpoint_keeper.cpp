@@ -114,7 +114,7 @@ void CheckpointKeeper::refuse(int signal, ProgressLog& log) {
   if (signal == SIGTERM && is_terminated()) answers.emplace();
   if (signal == SIGTERM) writer_->wait();
   tell(log);
-  end_request(signal, progress_.steps, "no checkpoint, the model is no number", log);
+  end_request(signal, progress_.steps, "no checkpoint, a parameter is nan or infinite", log);
   if (signal == SIGTERM && is_terminated()) end_if_terminated();
 }
 

@@ -42,8 +42,8 @@ std::string fault_of(const CheckpointFile& file);
 class CheckpointReader {
  public:
   /// Reads the header. `file` is rank 0's, the other ranks' is not looked at. `what` names this
-  /// reader among all of the run. Throws UsageError if rank 0's file is no safetensors file, which
-  /// says in which version it was written if it is a former format's.
+  /// reader among all of the run. Throws UsageError if rank 0's file is no safetensors file; of one
+  /// in a former format it says which version wrote it.
   CheckpointReader(const Group& group, std::string what, CheckpointFile file);
 
   /// Whether rank 0 has given a file. Everything else is only for this case.

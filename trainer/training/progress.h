@@ -23,7 +23,7 @@ struct Progress {
   double best_score = std::numeric_limits<double>::quiet_NaN();  ///< nan: none yet
   /// What environments of others are made of, by name.
   std::map<std::string, std::string> environment = {};
-  /// That of this step; a run that goes on makes up for it.
+  /// A validation was due after this step and was not made; a run that goes on makes up for it.
   bool validation_is_left = false;
 };
 

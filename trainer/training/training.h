@@ -18,7 +18,7 @@
 
 namespace dtool::trainer {
 
-// What a run trains: the part of training that differs between workloads. training.h has the loop
+// What a run trains: the part of training that differs between workloads. `train` below is the loop
 // around it. A workload's folder derives a `Workload` and provides it through a `kRunner`.
 
 /// The data that all parts of a rank's run share. The referenced objects outlive the run.
