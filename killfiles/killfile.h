@@ -67,7 +67,7 @@ std::string to_line(const HostIdentity& identity);
 /// Whether each part is empty or well-formed.
 bool is_well_formed(const HostIdentity& identity);
 
-/// `login2 (machine 3d1219c7, boot 5f0c91aa, ssh-ed25519 SHA256:…)`, for messages.
+/// `login2 (boot 5f0c91aa, machine 3d1219c7, ssh-ed25519 SHA256:…)`, for messages.
 std::string describe(const HostIdentity& identity);
 
 /// One machine's part of a run.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How a step on one host fails inside this folder. That host's worker turns it into a HostResult,
-// so it never leaves the folder.
+// How a step on one host fails, also in an Events of another folder. That host's worker turns it
+// into a HostResult, so no caller of Remote::run meets it.
 #pragma once
 
 #include <cstddef>

@@ -170,13 +170,13 @@ void keep_file(const fs::path& folder, const std::string& name, std::string_view
     host::write_all(file.get(), begin);
     host::write_all(file.get(), rest);
     host::flush_to_disk(file.get(), unfinished);
+    fs::rename(unfinished, folder / name);
   } catch (const std::runtime_error&) {
     std::error_code ignored;
     fs::remove(unfinished, ignored);
     throw fs::filesystem_error("cannot write", unfinished,
                                std::make_error_code(std::errc::io_error));
   }
-  fs::rename(unfinished, folder / name);
   const auto kept = newest_first(folder);
   for (std::size_t i = kMostLists; i < kept.size(); ++i) {
     std::error_code gone;

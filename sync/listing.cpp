@@ -37,10 +37,12 @@ void add_file(std::string& text, const std::string& name, std::string_view conte
   text += '\0';
 }
 
+/// One that has gone since the tree was read is not in the listing: its files will be missed.
 void add_folder(std::string& text, std::string_view folder, const OpenFolder& root) {
-  add_with_end(text, folder);
   const auto status = root.look_at(std::string(folder.substr(0, folder.size() - 1)));
-  add_with_end(text, status ? fmt::format(" {:o}", status->st_mode & host::kPermissions) : " gone");
+  if (!status) return;
+  add_with_end(text, folder);
+  add_with_end(text, fmt::format(" {:o}", status->st_mode & host::kPermissions));
 }
 
 std::vector<Entry> entries_in(std::string_view text) {

@@ -211,10 +211,12 @@ void Schedule::keep(std::size_t host, std::size_t parcel) {
   kept.pop_front();
 }
 
+/// One that was forgotten, and is made anew, may have no takers yet.
 bool Schedule::is_awaited(std::size_t parcel) const {
-  return std::ranges::any_of(parts_.at(parcel), [](const Part& each) {
-    return each.has_asked && !each.is_receiving && !each.has_all;
-  });
+  const auto found = parts_.find(parcel);
+  return found != parts_.end() && std::ranges::any_of(found->second, [](const Part& each) {
+           return each.has_asked && !each.is_receiving && !each.has_all;
+         });
 }
 
 bool Schedule::is_expected_by_any(std::size_t parent) const {

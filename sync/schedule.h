@@ -102,7 +102,7 @@ class Schedule {
     int tries = 0;
     std::size_t begun = 0;  ///< value of begun_ when it last began or missed
     std::size_t missed_at = 0;
-    int blamed = 0;  ///< the part of Member::failed that takers of it added
+    int blamed = 0;  ///< how much Member::failed grew because of this parcel
   };
   struct Member {
     bool has_asked = false;
@@ -115,9 +115,10 @@ class Schedule {
     bool was_served = false;   ///< a host has served it
     int complaints = 0;        ///< number of its misses in all
     int failed = 0;            ///< number of hosts that it failed as a parent
-    std::set<std::size_t> avoids = {};     ///< parents that failed to send it something
-    std::deque<std::size_t> kept = {};     ///< parcels that it has and serves
-    std::set<std::size_t> slow_ones = {};  ///< those of its children that count as slow
+    std::set<std::size_t> avoids = {};  ///< parents that failed to send it something
+    std::deque<std::size_t> kept = {};  ///< parcels that it has and serves
+    /// The slow hosts that it sends to; `children` does not count them.
+    std::set<std::size_t> slow_ones = {};
   };
 
   Part& part_of(std::size_t host, std::size_t parcel);

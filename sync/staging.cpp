@@ -141,7 +141,10 @@ bool Staging::cut_to_remembered(const std::string& name) const {
 
 Staging::InTheWay Staging::place(const std::vector<std::string>& left_out, Foreign foreign) {
   InTheWay in_the_way;
-  host::CopiedFiles copied;
+  /// What is in its place is on record whatever comes: else the next pull takes it for edited.
+  struct Recorded : host::CopiedFiles {
+    ~Recorded() { keep(); }
+  } copied;
   const auto is_foreign = [&](const fs::path& from, const fs::path& to) {
     struct stat there {};
     return foreign == Foreign::refuse && ::lstat(to.c_str(), &there) == 0 && !copied.has(there) &&
@@ -176,7 +179,6 @@ Staging::InTheWay Staging::place(const std::vector<std::string>& left_out, Forei
       if (::lstat(to.c_str(), &placed) == 0) copied.add(placed);
     }
   }
-  copied.keep();
   if (fault) throw fs::filesystem_error("cannot look into", folder_, fault);
   // What stays aside keeps its folders.
   for (auto each = folders.rbegin(); each != folders.rend(); ++each) ::rmdir(each->c_str());

@@ -301,7 +301,8 @@ class ConfigReader {
 
   static std::vector<std::string> require_words(std::string_view keyword, std::string_view text) {
     std::vector<std::string> words = split_words(text);
-    if (words.empty()) throw std::invalid_argument(fmt::format("{} has no value", keyword));
+    if (words.empty() || words.front().empty())
+      throw std::invalid_argument(fmt::format("{} has no value", keyword));
     return words;
   }
 

@@ -179,11 +179,18 @@ Process::~Process() {
   if (is_reaped_) return;
   ::kill(told_, ending_);
   const Deadline grace = end_of_childrens_grace();
-  while (Clock::now() < grace && (!reap() || ::kill(told_, 0) == 0)) {
+  while (Clock::now() < grace && (!reap() || tell(0))) {
     std::this_thread::sleep_for(kLookAgain);
   }
-  ::kill(told_, SIGKILL);
-  if (!is_reaped_) ::waitpid(pid_, nullptr, 0);
+  tell(SIGKILL);
+  reap(Reap::waits);
+}
+
+/// The number of a child that was waited for may be another process's; that of its group is not
+/// while somebody is in it.
+bool Process::tell(int signal) const {
+  const bool is_nobody = is_reaped_ && told_ == pid_;
+  return !is_nobody && ::kill(told_, signal) == 0;
 }
 
 void Process::tell_to_end() {
@@ -195,17 +202,17 @@ void Process::end(std::chrono::milliseconds grace) {
   const Deadline latest = after(grace);
   while (!reap() && Clock::now() < latest)
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  ::kill(told_, SIGKILL);
-  if (is_reaped_) return;
-  int status = 0;
-  ::waitpid(pid_, &status, 0);
-  is_reaped_ = true;
-  exit_code_ = 128 + SIGKILL;
+  tell(SIGKILL);
+  reap(Reap::waits);
 }
 
-bool Process::reap() {
+bool Process::reap(Reap how) {
+  if (is_reaped_) return true;
   int status = 0;
-  if (is_reaped_ || ::waitpid(pid_, &status, WNOHANG) != pid_) return is_reaped_;
+  pid_t ended = 0;
+  do ended = ::waitpid(pid_, &status, how == Reap::waits ? 0 : WNOHANG);
+  while (ended < 0 && errno == EINTR);
+  if (ended != pid_) return false;
   is_reaped_ = true;
   ends_with_us_ = EndsWithUs();
   exit_code_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);

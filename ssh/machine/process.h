@@ -68,7 +68,9 @@ class Process {
   asio::awaitable<int> wait(Deadline deadline);
 
  private:
-  bool reap();
+  enum class Reap { if_it_has_ended, waits };
+  bool reap(Reap how = Reap::if_it_has_ended);
+  bool tell(int signal) const;
 
   Reactor& reactor_;
   pid_t pid_ = -1;

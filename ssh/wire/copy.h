@@ -19,7 +19,7 @@ struct CopyPlace {
   std::string copy;        ///< name of the copy
   std::int64_t round = 0;  ///< the round of the copy: each begins with the question what is lacking
   std::int64_t host = 0;   ///< its number in the copy
-  std::string launcher;    ///< the process that copies, in words that only launchers read
+  std::string launcher;    ///< the process that copies, in words that hosts only compare
   std::string takes_over;  ///< the process whose copy to the folder has ended; empty: none
   bool refuses_foreign = false;  ///< replace no file or link that did not come by a copy, or was
                                  ///< touched since, and differs

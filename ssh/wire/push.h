@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Messages between dtool and dtool-host (ssh/wire/protocol.h) about a code tree that is sent. What
-// a host lacks comes in parcels (messages/copy.h) and lies aside until it is put in its place.
+// a host lacks comes in parcels (ssh/wire/copy.h) and lies aside until it is put in its place.
 #pragma once
 
 #include <cstdint>

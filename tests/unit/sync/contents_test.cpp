@@ -61,6 +61,12 @@ TEST_F(ContentsTest, WhatWasJustWrittenIsNotKept) {
   EXPECT_TRUE(newest_first(folder_).empty());
 }
 
+TEST_F(ContentsTest, AFileThatCannotGetItsNameIsNotLeftBehind) {
+  fs::create_directories(folder_ / "taken" / "by a folder");
+  EXPECT_THROW(keep_file(folder_, "taken", "a", "b"), fs::filesystem_error);
+  EXPECT_EQ(newest_first(folder_), std::vector<fs::path>{folder_ / "taken"});
+}
+
 TEST_F(ContentsTest, AKeptWordServesUntilTheFileIsTouched) {
   write("a", "abc");
   write("new\nline", "abc");

@@ -66,6 +66,18 @@ TEST_F(ListingTest, EveryChangeChangesTheFingerprint) {
   differs("a name");
 }
 
+TEST_F(ListingTest, AFolderThatHasGoneIsNotListed) {
+  scratch_.write("tree/a", "1");
+  scratch_.write("tree/sub/b", "1");
+  const Tree tree = read_tree(scratch_.path() / "tree", {});
+  EXPECT_EQ(list_tree(tree).entries[1].name, "sub/");
+  fs::remove_all(scratch_.path() / "tree/sub");
+  for (const Entry& each : list_tree(tree).entries) {
+    EXPECT_FALSE(each.is_folder()) << each.name;
+    EXPECT_EQ(described(each).target, "");
+  }
+}
+
 TEST_F(ListingTest, TheDeltaIsWhatDiffers) {
   const std::vector<Entry> before = {
       file("a", 1), file("b", 2), file("c", 3), {"d/", "755"}, file("d/x", 4)};

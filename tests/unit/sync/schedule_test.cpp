@@ -94,6 +94,8 @@ TEST_F(ScheduleTest, AParcelIsAwaitedUntilItIsClearFromWhereItComes) {
   EXPECT_TRUE(schedule_.is_awaited(0));
   ended(1, End::over);
   EXPECT_FALSE(schedule_.is_awaited(0)) << "it has failed";
+  schedule_.forget(0);
+  EXPECT_FALSE(schedule_.is_awaited(0)) << "it may be made anew before a host asks for it";
 }
 
 TEST_F(ScheduleTest, AHostIsExpectedUntilTheFirstByteHasComeFromIt) {

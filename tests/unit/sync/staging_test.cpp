@@ -4,6 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
+#include <cstdlib>
+#include <fstream>
+
+#include "ssh/host/tree/answer_copy.h"
+#include "tests/unit/refused_calls.h"
 #include "tests/unit/temporary_folder.h"
 
 namespace dtool::tree_sync {
@@ -42,6 +48,37 @@ TEST_F(StagingTest, WhatCameGoesToItsPlaceAndReplacesWhatCameBefore) {
   EXPECT_EQ(fs::read_symlink(folder_.path() / "a/link"), "file");
   EXPECT_TRUE(fs::is_directory(folder_.path() / "empty"));
   EXPECT_FALSE(fs::exists(staging_.folder()));
+}
+
+/// For a process of its own. A folder cannot be made any more; which files come before it, the file
+/// system decides. Returns 0 if some did, and all of these are on record.
+int place_without_folders(const fs::path& folder) {
+  constexpr int kTries = 12;
+  fs::create_directory(fs::path(std::getenv("HOME")) / ".dtool");
+  std::vector<Staging> stagings;
+  for (int i = 0; i < kTries; ++i) {
+    const fs::path destination = folder / std::to_string(i);
+    fs::create_directories(destination / kPartial / "sub");
+    for (const char* name : {"a", "b", "c"}) std::ofstream(destination / kPartial / name) << i;
+    stagings.emplace_back(destination);
+  }
+  tests::refuse_call(SYS_mkdir, ENOSPC);
+  int placed = 0;
+  for (Staging& staging : stagings) {
+    EXPECT_THROW(staging.place({}), fs::filesystem_error);
+    for (const char* name : {"a", "b", "c"}) {
+      struct stat there {};
+      if (::lstat((staging.folder().parent_path() / name).c_str(), &there) != 0) continue;
+      ++placed;
+      if (!host::CopiedFiles().has(there)) return 1;
+    }
+  }
+  return placed > 0 ? 0 : 2;
+}
+
+TEST_F(StagingTest, WhatIsInItsPlaceIsOnRecordThoughTheRestCannotFollow) {
+  EXPECT_EXIT(std::_Exit(place_without_folders(folder_.path() / "many")),
+              ::testing::ExitedWithCode(0), "");
 }
 
 TEST_F(StagingTest, WhatAPersonPutThereOrEditedStays) {

@@ -86,6 +86,7 @@ TEST_F(ConfigBlockTest, NamesTheLineThatCannotBeRead) {
   EXPECT_EQ(fault("User\n"), "config:1: User has no value");
   EXPECT_EQ(fault("User = # none\n"), "config:1: User has no value");
   EXPECT_EQ(fault("Host\n"), "config:1: Host has no value");
+  EXPECT_EQ(fault("GSSAPIAuthentication \"\"\n"), "config:1: gssapiauthentication has no value");
   EXPECT_EQ(fault("Match\n"), "config:1: Match has no value");
   EXPECT_EQ(fault("Match host\n"), "config:1: Match 'host' has no value");
   EXPECT_EQ(fault("Match hots gpu\n"), "config:1: Match knows no 'hots'");
