@@ -54,6 +54,6 @@ add_library(dtool_ssh STATIC
   ssh/trace.cpp)
 dtool_join_sources(dtool_ssh 12)
 target_include_directories(dtool_ssh PUBLIC ${PROJECT_BINARY_DIR}/generated)
-target_link_libraries(dtool_ssh PUBLIC dtool_warnings fmt::fmt
+target_link_libraries(dtool_ssh PUBLIC dtool_warnings dtool_killfiles fmt::fmt
   PRIVATE "$<IF:${DTOOL_IS_PORTABLE},${DTOOL_ARCHIVE_ssh};${DTOOL_ARCHIVE_crypto};${DTOOL_ARCHIVE_z};${DTOOL_ARCHIVE_zstd},ssh;OpenSSL::Crypto>"
   Boost::headers $<TARGET_NAME_IF_EXISTS:Boost::process> Threads::Threads)
