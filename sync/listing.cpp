@@ -95,7 +95,7 @@ host::CopyEntry described(const Entry& entry) {
     described.nanoseconds /= 10;  // find's fractions have a digit more
   }
   read(described.mode, 8);
-  described.target.assign(at, end);
+  if (!entry.is_folder()) described.target.assign(at, end);
   return described;
 }
 

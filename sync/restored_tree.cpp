@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <charconv>
 #include <ctime>
 #include <map>
 #include <stdexcept>
@@ -19,48 +18,6 @@ namespace dtool::tree_sync {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// An Entry's facts as values.
-struct Facts {
-  timespec time = {};
-  mode_t mode = 0;
-  std::string target;  ///< the target of a link; else empty
-};
-
-/// Up to the next blank; `text` keeps what comes after it.
-std::string_view next_word(std::string_view& text) {
-  const std::string_view word = text.substr(0, text.find(' '));
-  text.remove_prefix(std::min(word.size() + 1, text.size()));
-  return word;
-}
-
-template <typename Number>
-Number number_of(std::string_view text, int base = 10) {
-  Number number{};
-  std::from_chars(text.data(), text.data() + text.size(), number, base);
-  return number;
-}
-
-/// `SIZE SECONDS.NNNNNNNNN0 MODE TARGET`, of a folder `MODE`.
-Facts facts_of(const Entry& entry) {
-  constexpr std::size_t kDigits = 9;
-  Facts facts;
-  std::string_view rest = entry.facts;
-  if (!entry.is_folder()) {
-    next_word(rest);
-    const std::string_view time = next_word(rest);
-    const std::size_t point = std::min(time.find('.'), time.size());
-    facts.time.tv_sec = number_of<std::int64_t>(time.substr(0, point));
-    facts.time.tv_nsec = number_of<long>(time.substr(std::min(point + 1, time.size()), kDigits));
-  }
-  facts.mode = number_of<mode_t>(next_word(rest), 8);
-  facts.target = rest;
-  return facts;
-}
-
-bool is_link(const Entry& entry) {
-  return !entry.is_folder() && !facts_of(entry).target.empty();
-}
 
 /// Whether the name leads to a place below the folder, and is written in one way only.
 bool is_inside(std::string_view name) {
@@ -85,7 +42,7 @@ RestoredTree::RestoredTree(Listing listing, const fs::path& folder)
   for (const Entry& each : listing_.entries) {
     if (!is_inside(each.name))
       throw std::runtime_error(fmt::format("its list of files has the name '{}'", each.name));
-    if (each.is_folder() || is_link(each)) continue;
+    if (each.is_folder() || !described(each).target.empty()) continue;
     if (each.content.empty())
       throw std::runtime_error(
           fmt::format("its list of files does not tell the content of {}: an older dtool, which "
@@ -155,22 +112,23 @@ void RestoredTree::prove() {
 Tree RestoredTree::finish() {
   std::vector<std::string> files;
   for (const Entry& each : listing_.entries) {
-    const Facts facts = facts_of(each);
+    const host::CopyEntry entry = described(each);
     const fs::path path = root_ / each.name;
     if (each.is_folder()) {
       fs::create_directories(path);
       // What is in it is to be deleted again.
-      require(::chmod(path.c_str(), facts.mode | S_IRWXU) == 0, path);
+      require(::chmod(path.c_str(), entry.mode | S_IRWXU) == 0, path);
       continue;
     }
     files.emplace_back(each.name);
-    if (!facts.target.empty()) {
+    if (!entry.target.empty()) {
       fs::remove(path);
-      fs::create_symlink(facts.target, path);
+      fs::create_symlink(entry.target, path);
     } else {
-      require(::chmod(path.c_str(), facts.mode) == 0, path);
+      require(::chmod(path.c_str(), entry.mode) == 0, path);
     }
-    const timespec times[] = {facts.time, facts.time};
+    const timespec time{entry.seconds, static_cast<long>(entry.nanoseconds)};
+    const timespec times[] = {time, time};
     require(::utimensat(AT_FDCWD, path.c_str(), times, AT_SYMLINK_NOFOLLOW) == 0, path);
   }
   return tree_of(root_, std::move(files));

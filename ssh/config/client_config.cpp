@@ -16,7 +16,6 @@
 #include <system_error>
 
 #include "ssh/config/config_block.h"
-#include "ssh/config/config_keyword.h"
 #include "ssh/machine/files.h"
 #include "ssh/wire/words.h"
 
@@ -44,13 +43,13 @@ class Answers {
   explicit Answers(const Host& host) : host_(host) {}
 
   bool holds(const ConfigBlock& block) const {
-    return std::ranges::all_of(block.conditions, [this](const ConfigCondition& condition) {
-      return condition.kind != "never" &&
-             matches_any(subject(condition.kind), condition.patterns) != condition.negated;
-    });
+    return std::ranges::none_of(block.conditions, is_never) && holds_as_far_as_known(block);
   }
 
-  bool is_left_to_ssh(const ConfigBlock& block) const;
+  /// Whether the only criteria that do not hold are those that ssh alone can decide.
+  bool is_left_to_ssh(const ConfigBlock& block) const {
+    return !block.undecided.empty() && holds_as_far_as_known(block);
+  }
 
   void add(const ConfigSetting& setting) {
     // ProxyJump and ProxyCommand exclude each other: the first one that is named wins.
@@ -91,6 +90,15 @@ class Answers {
   }
 
  private:
+  static bool is_never(const ConfigCondition& condition) { return condition.kind == "never"; }
+
+  bool holds_as_far_as_known(const ConfigBlock& block) const {
+    return std::ranges::all_of(block.conditions, [this](const ConfigCondition& condition) {
+      return is_never(condition) ||
+             matches_any(subject(condition.kind), condition.patterns) != condition.negated;
+    });
+  }
+
   std::string subject(std::string_view kind) const {
     if (kind == "host") return address();
     if (kind == "originalhost") return host_.name;
@@ -102,15 +110,6 @@ class Answers {
   std::vector<std::string> identity_files_;
   std::vector<std::string> certificate_files_;
 };
-
-/// Whether the only criteria that do not hold are those that ssh alone can decide.
-bool Answers::is_left_to_ssh(const ConfigBlock& block) const {
-  return !block.undecided.empty() &&
-         std::ranges::all_of(block.conditions, [this](const ConfigCondition& condition) {
-           return condition.kind == "never" ||
-                  matches_any(subject(condition.kind), condition.patterns) != condition.negated;
-         });
-}
 
 bool is_for_destination_only(std::string_view keyword) {
   static constexpr std::array<std::string_view, 6> kKeywords = {
@@ -141,22 +140,24 @@ bool is_same_place(std::string_view jump, const Host& host, const Endpoint& endp
 std::vector<std::string> read_jumps(const std::string& list, const Host& host,
                                     const Endpoint& endpoint) {
   std::vector<std::string> jumps;
-  for (std::size_t begin = 0; begin <= list.size();) {
-    const std::size_t end = std::min(list.find(',', begin), list.size());
-    std::string_view jump = std::string_view(list).substr(begin, end - begin);
+  for (std::string_view jump : host::split(list, ',')) {
     while (jump.starts_with(' ')) jump.remove_prefix(1);
     while (jump.ends_with(' ')) jump.remove_suffix(1);
     if (jump.starts_with("ssh://")) jump.remove_prefix(6);
     if (jump.ends_with('/')) jump.remove_suffix(1);
     if (is_same_place(jump, host, endpoint)) break;
     jumps.emplace_back(jump);
-    begin = end + 1;
   }
   return jumps;
 }
 
 bool is_none(std::string_view value) {
   return value == "none" || value == "NONE";
+}
+
+bool is_yes(const std::optional<std::string>& value) {
+  return value && (value->front() == 'y' || value->front() == 'Y' || value->front() == 't' ||
+                   value->front() == 'T');
 }
 
 // `none`, `SSH_AUTH_SOCK`, `$NAME` or a path.
@@ -202,17 +203,10 @@ void read_files(const Answers& answers, const ConfigTokens& tokens, Endpoint& en
   for (const std::string& file : answers.certificate_files()) {
     if (!is_none(file)) endpoint.certificate_files.push_back(expand_path(file, tokens));
   }
-  const std::string only = answers.get("identitiesonly").value_or("no");
-  endpoint.only_named_identities =
-      only.front() == 'y' || only.front() == 'Y' || only.front() == 't' || only.front() == 'T';
+  endpoint.only_named_identities = is_yes(answers.get("identitiesonly"));
   read_known_hosts_files(answers, tokens, endpoint);
   endpoint.identity_agent =
       read_agent(answers.get("identityagent").value_or("SSH_AUTH_SOCK"), tokens);
-}
-
-bool is_yes(const std::optional<std::string>& value) {
-  return value && (value->front() == 'y' || value->front() == 'Y' || value->front() == 't' ||
-                   value->front() == 'T');
 }
 
 bool is_there(const fs::path& file) {

@@ -15,7 +15,6 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "ssh/config/config_keyword.h"
 #include "ssh/host.h"
 #include "ssh/machine/files.h"
 #include "ssh/wire/words.h"
@@ -28,45 +27,6 @@ namespace fs = std::filesystem;
 
 constexpr int kDeepestInclude = 16;  // OpenSSH has the same limit
 constexpr std::string_view kBlanks = " \t\r\f\v";
-
-/// Decided by `ssh` alone; dtool asks only whether they are there.
-constexpr std::array<std::string_view, 16> kOfProgram = {"controlpath",
-                                                         "canonicalizehostname",
-                                                         "knownhostscommand",
-                                                         "pkcs11provider",
-                                                         "passwordauthentication",
-                                                         "kbdinteractiveauthentication",
-                                                         "gssapiauthentication",
-                                                         "hostbasedauthentication",
-                                                         "challengeresponseauthentication",
-                                                         "revokedhostkeys",
-                                                         "hostkeyalgorithms",
-                                                         "bindaddress",
-                                                         "bindinterface",
-                                                         "setenv",
-                                                         "pubkeyauthentication",
-                                                         "preferredauthentications"};
-
-constexpr std::array<std::string_view, 20> kUsed = {"addressfamily",
-                                                    "ciphers",
-                                                    "macs",
-                                                    "kexalgorithms",
-                                                    "requiredrsasize",
-                                                    "pubkeyacceptedalgorithms",
-                                                    "pubkeyacceptedkeytypes",
-                                                    "hostname",
-                                                    "hostkeyalias",
-                                                    "user",
-                                                    "port",
-                                                    "identityfile",
-                                                    "identitiesonly",
-                                                    "identityagent",
-                                                    "userknownhostsfile",
-                                                    "globalknownhostsfile",
-                                                    "proxyjump",
-                                                    "proxycommand",
-                                                    "connecttimeout",
-                                                    "certificatefile"};
 
 std::string_view trim(std::string_view text) {
   const std::string_view::size_type begin = text.find_first_not_of(kBlanks);
@@ -139,15 +99,31 @@ void require_value(const std::string& keyword, const std::string& value) {
   }
 }
 
+enum class Holds { if_it_matches, never, as_ssh_finds };
+
+/// A criterion of Match. For dtool, one that depends on a second pass, a program or the local
+/// network never holds; `canonical` does only where names are made so.
+struct Criterion {
+  std::string_view name;
+  Holds holds;
+  bool has_value = true;
+};
+constexpr std::array<Criterion, 12> kCriteria = {{{"host", Holds::if_it_matches},
+                                                  {"originalhost", Holds::if_it_matches},
+                                                  {"user", Holds::if_it_matches},
+                                                  {"localuser", Holds::if_it_matches},
+                                                  {"canonical", Holds::never, false},
+                                                  {"final", Holds::as_ssh_finds, false},
+                                                  {"exec", Holds::as_ssh_finds},
+                                                  {"localnetwork", Holds::as_ssh_finds},
+                                                  {"tagged", Holds::as_ssh_finds},
+                                                  {"version", Holds::as_ssh_finds},
+                                                  {"sessiontype", Holds::as_ssh_finds},
+                                                  {"command", Holds::as_ssh_finds}}};
+
 // The words of a Match line: `all`, `user ann,bob`, `!host=*.org`.
-std::vector<ConfigCondition> read_match(const std::vector<std::string>& words) {
-  static constexpr std::array<std::string_view, 4> kCompared = {"host", "originalhost", "user",
-                                                                "localuser"};
-  // Criteria that depend on a second pass, a program or the local network never hold for dtool.
-  static constexpr std::array<std::string_view, 2> kBareNever = {"canonical", "final"};
-  static constexpr std::array<std::string_view, 6> kNever = {"exec",    "localnetwork", "tagged",
-                                                             "version", "sessiontype",  "command"};
-  std::vector<ConfigCondition> conditions;
+void read_match(const std::vector<std::string>& words, const std::string& place,
+                ConfigBlock& block) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     ConfigCondition condition;
     std::string word = words[i];
@@ -162,41 +138,22 @@ std::vector<ConfigCondition> read_match(const std::vector<std::string>& words) {
     }
     condition.kind = host::to_lower(word);
     if (condition.kind == "all" && !condition.negated && !argument) continue;
-    if (std::ranges::find(kBareNever, condition.kind) != kBareNever.end()) {
-      conditions.push_back({"never", {}, false});
-      continue;
-    }
-    const bool compared = std::ranges::find(kCompared, condition.kind) != kCompared.end();
-    if (!compared && std::ranges::find(kNever, condition.kind) == kNever.end()) {
+    const auto* criterion = std::ranges::find(kCriteria, condition.kind, &Criterion::name);
+    if (criterion == kCriteria.end())
       throw std::invalid_argument(fmt::format("Match knows no '{}'", words[i]));
-    }
-    if (!argument) {
-      if (i + 1 == words.size()) {
+    if (criterion->has_value && !argument) {
+      if (i + 1 == words.size())
         throw std::invalid_argument(fmt::format("Match '{}' has no value", words[i]));
-      }
       argument = words[++i];
     }
-    if (compared) {
+    if (criterion->holds == Holds::as_ssh_finds && block.undecided.empty())
+      block.undecided = fmt::format("Match {} ({})", condition.kind, place);
+    if (criterion->holds == Holds::if_it_matches)
       condition.patterns = split_commas(*argument);
-    } else {
+    else
       condition = {"never", {}, false};
-    }
-    conditions.push_back(std::move(condition));
+    block.conditions.push_back(std::move(condition));
   }
-  return conditions;
-}
-
-// The first criterion that only ssh can decide; `canonical` holds only where names are made so.
-std::string find_undecided(const std::vector<std::string>& words, const std::string& place) {
-  static constexpr std::array<std::string_view, 7> kOnlySsh = {
-      "exec", "final", "localnetwork", "tagged", "version", "sessiontype", "command"};
-  for (const std::string& each : words) {
-    const std::size_t begin = each.starts_with('!') ? 1 : 0;
-    const std::string word = host::to_lower(each.substr(begin, each.find('=') - begin));
-    if (std::ranges::find(kOnlySsh, word) != kOnlySsh.end())
-      return fmt::format("Match {} ({})", word, place);
-  }
-  return {};
 }
 
 // The files that an Include word names, in order; there may be none.
@@ -263,19 +220,16 @@ class ConfigReader {
       include(require_words("Include", rest), depth);
     } else if (keyword == "host" || keyword == "match") {
       std::vector<std::string> words = require_words(keyword == "host" ? "Host" : "Match", rest);
-      std::vector<ConfigCondition> conditions;
-      std::string undecided;
-      if (keyword == "match") {
-        conditions = read_match(words);
-        undecided = find_undecided(words, place);
-      } else {
-        conditions.push_back({"originalhost", std::move(words), false});
-      }
-      blocks_.push_back({outer, std::move(conditions), {}, false, undecided});
-    } else if (std::ranges::find(kOfProgram, keyword) != kOfProgram.end()) {
+      ConfigBlock block{outer, {}, {}};
+      if (keyword == "match")
+        read_match(words, place, block);
+      else
+        block.conditions.push_back({"originalhost", std::move(words), false});
+      blocks_.push_back(std::move(block));
+    } else if (use_of(keyword) == KeywordUse::by_ssh) {
       const std::vector<std::string> words = require_words(keyword, rest);
       blocks_.back().settings.push_back({keyword, {words.front()}});
-    } else if (std::ranges::find(kUsed, keyword) != kUsed.end()) {
+    } else if (use_of(keyword) == KeywordUse::by_dtool) {
       blocks_.back().settings.push_back(
           read_config_setting(line.substr(0, end), rest, ValueForm::file));
     } else if (keyword == "ignoreunknown") {

@@ -3,6 +3,7 @@
 // for each host.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <filesystem>
 #include <map>
@@ -49,6 +50,25 @@ enum class ValueForm { file, word };
 
 /// One setting. Throws std::invalid_argument on an impossible value.
 ConfigSetting read_config_setting(std::string_view keyword, std::string_view value, ValueForm form);
+
+// The keywords of these files (config_keyword.cpp).
+
+/// Who follows a setting: `ssh` alone, so that dtool asks only whether it is there, dtool itself,
+/// or `ssh` where it makes no difference to dtool. Host, Match and Include are of the last.
+enum class KeywordUse { unknown, by_ssh, by_dtool, by_nobody };
+KeywordUse use_of(std::string_view keyword);
+
+/// Notes, once for each place, that the keyword in `place` (`FILE:LINE`) is unknown to `ssh`, which
+/// refuses the whole file for it. dtool goes on: an OpenSSH that is newer than this dtool may know
+/// it. Says nothing if one of the patterns of IgnoreUnknown matches.
+void note_unless_known(std::string_view keyword, const std::string& place,
+                       const std::vector<std::string>& ignored);
+
+// Times as OpenSSH's configuration writes them.
+
+/// Reads `90`, `1m30s`, `2h`, `1d`, `1w` (sshd_config(5), TIME FORMATS); nothing for any other text
+/// and for more than a year.
+std::optional<std::chrono::seconds> read_config_time(std::string_view text);
 
 // What the values of SSH client configuration mean: patterns of hosts and users, and text with
 // tokens and variables in it.

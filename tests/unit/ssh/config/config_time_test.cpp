@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // OpenSSH's times.
-#include "ssh/config/config_keyword.h"
+#include "ssh/config/config_block.h"
 
 #include <gtest/gtest.h>
 
