@@ -5,14 +5,13 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
 
+#include "ssh/machine/files.h"
 #include "ssh/machine/run_to_end.h"
 #include "ssh/wire/words.h"
 
@@ -167,18 +166,12 @@ std::vector<std::string> git_that_sees(const fs::path& folder, const fs::path& r
 class SeenIndex {
  public:
   SeenIndex(const fs::path& folder, const fs::path& root);
-  ~SeenIndex() {
-    std::error_code ignored;
-    if (!copy_.empty()) fs::remove_all(copy_, ignored);
-  }
-  SeenIndex(const SeenIndex&) = delete;
-  SeenIndex& operator=(const SeenIndex&) = delete;
 
   /// Git did not say all.
   bool is_unknown() const { return is_unknown_; }
   std::string variable() const {
-    return copy_.empty() ? "GIT_NO_REPLACE_OBJECTS=1"
-                         : "GIT_INDEX_FILE=" + (copy_ / "index").string();
+    return copy_ ? "GIT_INDEX_FILE=" + (copy_->path() / "index").string()
+                 : "GIT_NO_REPLACE_OBJECTS=1";
   }
   /// Repositories inside that are tracked as such, from the root.
   const std::vector<std::string>& inner() const { return inner_; }
@@ -188,7 +181,7 @@ class SeenIndex {
   void unmark(const char* flag, const std::vector<std::string>& names);
 
   fs::path root_;
-  fs::path copy_;  ///< a folder with the copy; or empty
+  std::optional<ssh::TemporaryFolder> copy_;  ///< the folder with the copy
   std::vector<std::string> inner_;
   bool is_unknown_ = false;
 };
@@ -223,13 +216,10 @@ void SeenIndex::copy() {
   const auto answer = run_git(git_in(root_, {"rev-parse", "--git-path", "index"}));
   is_unknown_ = !answer || answer->exit_code != 0;
   if (is_unknown_) return;
-  std::string folder = (fs::temp_directory_path() / "dtool_index_XXXXXX").string();
-  if (::mkdtemp(folder.data()) == nullptr)
-    throw std::runtime_error(fmt::format("cannot make {}: {}", folder, std::strerror(errno)));
-  copy_ = folder;
+  const fs::path copy = copy_.emplace().path() / "index";
   const fs::path index = root_ / answer->out.substr(0, answer->out.find('\n'));
-  fs::copy_file(index, copy_ / "index");
-  fs::last_write_time(copy_ / "index", fs::last_write_time(index));
+  fs::copy_file(index, copy);
+  fs::last_write_time(copy, fs::last_write_time(index));
 }
 
 void SeenIndex::unmark(const char* flag, const std::vector<std::string>& names) {

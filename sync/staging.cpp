@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
+#include <string_view>
 #include <system_error>
 
 #include "ssh/host/files.h"
@@ -17,30 +19,36 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Of the file's first bytes, so many; empty if it has fewer.
-std::string sum_of_first(const fs::path& file, std::uint64_t bytes) {
+/// Calls `take` with the file's first bytes, so many at most, piece by piece. Returns how many of
+/// them it lacks; nothing if it cannot be opened.
+template <typename Take>
+std::optional<std::uint64_t> read_first(const fs::path& file, std::uint64_t bytes, Take take) {
   const host::Descriptor opened(::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
-  ssh::Sha256 sha;
-  while (opened.is_open() && bytes > 0) {
+  if (!opened.is_open()) return std::nullopt;
+  while (bytes > 0) {
     const auto piece = host::read_some(opened.get());
-    if (!piece) return "";
-    sha.add(std::string_view(*piece).substr(0, bytes));
+    if (!piece) break;
+    take(std::string_view(*piece).substr(0, bytes));
     bytes -= std::min<std::uint64_t>(bytes, piece->size());
   }
-  return opened.is_open() ? sha.hex() : "";
+  return bytes;
+}
+
+/// Empty if the file has fewer bytes.
+std::string sum_of_first(const fs::path& file, std::uint64_t bytes) {
+  ssh::Sha256 sha;
+  const auto lacking = read_first(file, bytes, [&](std::string_view piece) { sha.add(piece); });
+  return lacking == 0U ? sha.hex() : "";
 }
 
 /// Other files than text have zero bytes, and most of these near their beginning.
 bool is_text(const fs::path& file) {
   constexpr std::size_t kLooked = 65'536;
-  const host::Descriptor opened(::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
-  for (std::size_t looked = 0; opened.is_open() && looked < kLooked;) {
-    const auto piece = host::read_some(opened.get());
-    if (!piece) break;
-    if (piece->find('\0') != piece->npos) return false;
-    looked += piece->size();
-  }
-  return opened.is_open();
+  bool has_zeros = false;
+  const auto lacking = read_first(file, kLooked, [&](std::string_view piece) {
+    has_zeros = has_zeros || piece.find('\0') != piece.npos;
+  });
+  return lacking && !has_zeros;
 }
 
 enum class FileKind { none, folder, link, file };
@@ -66,17 +74,34 @@ bool have_same_content(const fs::path& one, const fs::path& other) {
   return first.is_open() && second.is_open() && host::have_same_bytes(first, second);
 }
 
+/// Calls `visit` with an iterator at each file, link and folder below; rsync's own folders are
+/// passed over. Returns why it could not go on.
+template <typename Visit>
+std::error_code for_each_below(const fs::path& folder, Visit visit) {
+  std::error_code fault;
+  fs::recursive_directory_iterator each(folder, fault);
+  for (; !fault && each != fs::recursive_directory_iterator(); each.increment(fault)) {
+    if (each->path().filename() == kPartial)
+      each.disable_recursion_pending();
+    else
+      visit(each);
+  }
+  return fault;
+}
+
+void require_seen(const std::error_code& fault, const fs::path& folder) {
+  if (fault) throw fs::filesystem_error("cannot look into", folder, fault);
+}
+
 /// What an earlier pull left there is not known to be whole: rsync goes on from it.
 void set_aside(const fs::path& folder) {
   std::vector<fs::path> files;
-  for (fs::recursive_directory_iterator each(folder); each != fs::recursive_directory_iterator();
-       ++each) {
-    if (each->path().filename() == kPartial) {
-      each.disable_recursion_pending();
-    } else if (kind_of(each->path()) != FileKind::folder) {
-      files.push_back(each->path());
-    }
-  }
+  require_seen(for_each_below(folder,
+                              [&](const auto& each) {
+                                if (kind_of(each->path()) != FileKind::folder)
+                                  files.push_back(each->path());
+                              }),
+               folder);
   for (const fs::path& file : files) {
     const fs::path aside = file.parent_path() / kPartial;
     fs::create_directory(aside);
@@ -96,23 +121,17 @@ void Staging::make() const {
 }
 
 std::vector<std::string> Staging::look() {
-  std::map<std::string, Seen> found;
+  std::map<std::string, Look> found;
   std::vector<std::string> changed;
-  std::error_code fault;
-  fs::recursive_directory_iterator each(folder_, fault);
-  for (; !fault && each != fs::recursive_directory_iterator(); each.increment(fault)) {
-    if (each->path().filename() == kPartial) each.disable_recursion_pending();
+  for_each_below(folder_, [&](const auto& each) {
     struct stat status {};
-    if (::lstat(each->path().c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
+    if (::lstat(each->path().c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return;
     const std::string name = each->path().lexically_relative(folder_);
-    found[name] = {status.st_ino, status.st_size, status.st_mtim};
+    const Look look = look_of(status);
     const auto before = seen_.find(name);
-    const bool is_same = before != seen_.end() && before->second.inode == status.st_ino &&
-                         before->second.size == status.st_size &&
-                         before->second.time.tv_sec == status.st_mtim.tv_sec &&
-                         before->second.time.tv_nsec == status.st_mtim.tv_nsec;
-    if (!is_same) changed.push_back(name);
-  }
+    if (before == seen_.end() || !is_same(before->second, look)) changed.push_back(name);
+    found[name] = look;
+  });
   seen_ = std::move(found);
   return changed;
 }
@@ -120,7 +139,7 @@ std::vector<std::string> Staging::look() {
 void Staging::remember(const std::vector<std::string>& names) {
   remembered_.clear();
   for (const std::string& name : names) {
-    const auto size = static_cast<std::uint64_t>(seen_.at(name).size);
+    const std::uint64_t size = seen_.at(name).size;
     remembered_[name] = {size, sum_of_first(folder_ / name, size)};
   }
 }
@@ -151,14 +170,8 @@ Staging::InTheWay Staging::place(const std::vector<std::string>& left_out, Forei
            !have_same_content(from, to);
   };
   std::vector<fs::path> folders;
-  std::error_code fault;
-  for (fs::recursive_directory_iterator each(folder_, fault);
-       !fault && each != fs::recursive_directory_iterator(); each.increment(fault)) {
+  const auto fault = for_each_below(folder_, [&](auto& each) {
     const fs::path from = each->path();
-    if (from.filename() == kPartial) {
-      each.disable_recursion_pending();
-      continue;
-    }
     const std::string name = from.lexically_relative(folder_);
     const fs::path to = destination_ / name;
     const FileKind kind = kind_of(from);
@@ -170,7 +183,7 @@ Staging::InTheWay Staging::place(const std::vector<std::string>& left_out, Forei
       folders.push_back(from);
       if (there == FileKind::none) fs::create_directory(to);
     } else if (std::ranges::count(left_out, name) != 0) {
-      continue;
+      return;
     } else if (there != FileKind::none && is_foreign(from, to)) {
       in_the_way.foreign.push_back(name);
     } else {
@@ -178,8 +191,8 @@ Staging::InTheWay Staging::place(const std::vector<std::string>& left_out, Forei
       struct stat placed {};
       if (::lstat(to.c_str(), &placed) == 0) copied.add(placed);
     }
-  }
-  if (fault) throw fs::filesystem_error("cannot look into", folder_, fault);
+  });
+  require_seen(fault, folder_);
   // What stays aside keeps its folders.
   for (auto each = folders.rbegin(); each != folders.rend(); ++each) ::rmdir(each->c_str());
   ::rmdir(folder_.c_str());

@@ -4,8 +4,7 @@
 // way for it.
 #pragma once
 
-#include <sys/stat.h>
-
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -46,11 +45,6 @@ class Staging {
   InTheWay place(const std::vector<std::string>& left_out, Foreign foreign = Foreign::refuse);
 
  private:
-  struct Seen {
-    ino_t inode = 0;
-    off_t size = 0;
-    timespec time = {};
-  };
   struct Remembered {
     std::uint64_t size = 0;
     std::string sha256;
@@ -58,7 +52,7 @@ class Staging {
 
   std::filesystem::path destination_;
   std::filesystem::path folder_;
-  std::map<std::string, Seen> seen_;
+  std::map<std::string, Look> seen_;
   std::map<std::string, Remembered> remembered_;
 };
 

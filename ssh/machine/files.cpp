@@ -118,6 +118,18 @@ bool has_room_for_files(std::size_t hosts, std::size_t width) {
   return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur >= most_wanted(hosts, width);
 }
 
+TemporaryFolder::TemporaryFolder() {
+  std::string path = (std::filesystem::temp_directory_path() / "dtool-XXXXXX").native();
+  if (::mkdtemp(path.data()) == nullptr)
+    throw std::system_error(errno, std::generic_category(), "cannot make a folder in " + path);
+  path_ = path;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
 void make_non_blocking(int fd) {
   ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
 }

@@ -67,6 +67,21 @@ struct stat status_of(const std::filesystem::path& file);
 /// the last change of any kind (ctime), which cannot be set back.
 std::string stamp_of(const struct stat& status);
 
+/// A new folder among the temporary files, which goes in the end with what is in it.
+class TemporaryFolder {
+ public:
+  /// Throws std::system_error.
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
 /// Makes `fd` non-blocking, for all processes that share it.
 void make_non_blocking(int fd);
 

@@ -275,8 +275,8 @@ void ParcelRun::on_progress(std::size_t host, const ssh::Transferred& input) {
 
 void ParcelRun::on_result(std::size_t host, const ssh::HostResult& result) {
   const Slot& slot = slots_.at(host);
-  if (slot.is_over && then_ != nullptr) return then_->on_result(host, result);
-  events_.on_result(host, slot.host->result);
+  if (then_ == nullptr) return events_.on_result(host, slot.host->result);
+  if (slot.is_over) then_->on_result(host, result);
 }
 
 void ParcelRun::on_interrupt(const std::vector<std::size_t>& running) {

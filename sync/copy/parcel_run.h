@@ -47,7 +47,7 @@ class ParcelRun : public ssh::Events {
 
   /// What each host does as soon as it has its parcels or has failed, without waiting for others:
   /// `first` gives the first task, or nothing; `then` hears of this and of later ones, and gives
-  /// those.
+  /// those. The events of the constructor then get no results.
   using First = std::function<std::optional<ssh::Task>(ParcelHost&)>;
   void set_next(First first, ssh::Events& then) {
     first_ = std::move(first);

@@ -228,11 +228,7 @@ Package pack_parcel(const CopyList& list, const Parcel& parcel, RunningSums& sum
 }
 
 std::string sum_of_file(const CopyList& list, std::size_t entry) {
-  ssh::Sha256 sha;
-  const ListedFile file(list, entry);
-  file.read(0, list.entries[entry].size,
-            [&](std::uint64_t, std::string_view bytes) { sha.add(bytes); });
-  return sha.hex();
+  return RunningSums().finish(entry, list);
 }
 
 }  // namespace dtool::tree_sync

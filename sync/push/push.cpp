@@ -57,22 +57,6 @@ struct Slot {
   Pushed pushed = {};
 };
 
-/// Only progress: parcels are one step of several.
-class ParcelEvents : public ssh::Events {
- public:
-  explicit ParcelEvents(ssh::Events& events) : events_(events) {}
-  void on_progress(std::size_t host, const ssh::Transferred& input) override {
-    events_.on_progress(host, input);
-  }
-  void on_silence(const std::vector<std::size_t>& waiting) override { events_.on_silence(waiting); }
-  void on_interrupt(const std::vector<std::size_t>& running) override {
-    events_.on_interrupt(running);
-  }
-
- private:
-  ssh::Events& events_;
-};
-
 class Push : public Pushing {
  public:
   Push(const std::vector<ssh::Host>& hosts, const Tree& tree,
@@ -176,19 +160,32 @@ std::string aside_of(const Slot& slot) {
 }
 
 ssh::Command Push::command(const Slot& slot) const {
-  const RemoteTree tree{slot.destination.folder, listing_.fingerprint, foreign_ == Foreign::refuse,
-                        slot.destination.own};
-  if (slot.step == Step::place) return place_command(tree, slot.basis, parcels_of(slot));
+  const std::string& folder = slot.destination.folder;
+  const auto& own = slot.destination.own;
+  const bool refuses_foreign = foreign_ == Foreign::refuse;
+  if (slot.step == Step::place)
+    return ssh::ask_host(host::PlaceRequest{folder, listing_.fingerprint, slot.basis,
+                                            refuses_foreign, own, parcels_of(slot)});
   if (slot.step == Step::freeze) {
     const auto compression = slot.reads_zstd ? Compression::zstd : Compression::none;
-    return freeze_command(pack_names(tree_.files, compression), compression, tree, listing_.digest);
+    ssh::Command command = ssh::ask_host(host::FreezeRequest{
+        folder, listing_.digest, own.value_or(host::OwnTree()), slot.reads_zstd});
+    command.input_from = pack_names(tree_.files, compression);
+    return command;
   }
-  InPush push;
+  host::TreeRequest request;
+  request.folder = folder;
+  request.tree = listing_.fingerprint;
+  request.root = slot.root.value_or(root_.unproven());
+  request.own = own;
+  request.refuses_foreign = refuses_foreign;
   const bool shares_nothing = slots_.size() == 1 || slot.follows;
-  if (!shares_nothing) push = {fmt::format("{}.{}", name_, round_), slot.destination.host};
-  push.aside = aside_of(slot);
-  return ask_command(slot.root.value_or(root_.unproven()), tree, push,
-                     slot.is_guessed ? guess_.get() : nullptr);
+  if (!shares_nothing) {
+    request.push = fmt::format("{}.{}", name_, round_);
+    request.host = static_cast<std::int64_t>(slot.destination.host);
+  }
+  request.aside = aside_of(slot);
+  return ask_command(std::move(request), slot.is_guessed ? guess_.get() : nullptr);
 }
 
 /// As parcels name this push.
@@ -348,8 +345,7 @@ bool Push::send_round(ssh::Remote& remote) {
     ended.insert(taker.host);
     return after_parcels(taker);
   };
-  ParcelEvents events(events_);
-  ParcelRun parcel_run(list().files(), parcels, sums_, takers, compression, events, relay_);
+  ParcelRun parcel_run(list().files(), parcels, sums_, takers, compression, events_, relay_);
   parcel_run.set_next(first, *this);
   parcel_run.run(remote);
   const auto missed = parcel_run.missed();

@@ -7,21 +7,17 @@
 #include <sys/vfs.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdint>
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
 #include <stdexcept>
-#include <system_error>
 #include <utility>
 
 #include "ssh/host/tree/tree_folder.h"
 #include "ssh/machine/encodings.h"
-#include "ssh/machine/files.h"
 #include "ssh/wire/push.h"
 #include "sync/listing.h"
 #include "sync/open_folder.h"
@@ -64,17 +60,7 @@ Root::~Root() {
   if (mark_) mark_->let_go();
 }
 
-ssh::Command ask_command(const host::TreeRoot& root, const RemoteTree& tree, const InPush& push,
-                         const Guess* guess) {
-  host::TreeRequest request;
-  request.folder = tree.folder;
-  request.tree = tree.fingerprint;
-  request.refuses_foreign = tree.refuses_foreign;
-  request.own = tree.own;
-  request.root = root;
-  request.push = push.name;
-  request.host = static_cast<std::int64_t>(push.host);
-  request.aside = push.aside;
+ssh::Command ask_command(host::TreeRequest request, const Guess* guess) {
   if (guess == nullptr) return ssh::ask_host(request);
   request.has_package = true;
   request.is_compressed = guess->package.compression == Compression::zstd;
@@ -82,12 +68,6 @@ ssh::Command ask_command(const host::TreeRoot& root, const RemoteTree& tree, con
   ssh::Command command = ssh::ask_host(request);
   command.input_from = guess->package.content;
   return command;
-}
-
-ssh::Command place_command(const RemoteTree& tree, const std::string& basis,
-                           const host::CopyPlace& parcels) {
-  return ssh::ask_host(host::PlaceRequest{tree.folder, tree.fingerprint, basis,
-                                          tree.refuses_foreign, tree.own, parcels});
 }
 
 void set_foreign(ssh::HostResult& result, const std::string& folder, std::size_t count,
@@ -108,15 +88,6 @@ void set_unproven(ssh::HostResult& result, const std::string& folder) {
                   "here",
                   folder),
       "let the user here write into the folder, or give another --code_path");
-}
-
-ssh::Command freeze_command(std::shared_ptr<const ssh::SharedBytes> names, Compression compression,
-                            const RemoteTree& tree, const std::string& digest) {
-  const host::FreezeRequest request{tree.folder, digest, tree.own.value_or(host::OwnTree()),
-                                    compression == Compression::zstd};
-  ssh::Command command = ssh::ask_host(request);
-  command.input_from = std::move(names);
-  return command;
 }
 
 namespace {
@@ -155,18 +126,7 @@ std::unique_ptr<Guess> make_guess(const Tree& tree, const Listing& now) {
   return guess;
 }
 
-namespace {
-
 namespace fs = std::filesystem;
-
-fs::path folder_for_listing() {
-  std::string path = (fs::temp_directory_path() / "dtool-XXXXXX").native();
-  if (::mkdtemp(path.data()) == nullptr)
-    throw std::system_error(errno, std::generic_category(), "cannot make a folder in " + path);
-  return path;
-}
-
-}  // namespace
 
 CopyList list_entries(const Tree& tree, const std::vector<Entry>& entries) {
   CopyList list;
@@ -184,16 +144,9 @@ CopyList list_entries(const Tree& tree, const std::vector<Entry>& entries) {
   return list;
 }
 
-TreeList::OwnFolder::OwnFolder() : path(folder_for_listing()) {}
-
-TreeList::OwnFolder::~OwnFolder() {
-  std::error_code ignored;
-  fs::remove_all(path, ignored);
-}
-
 TreeList::TreeList(const Tree& tree, const Listing& listing) : listing_(listing) {
-  const auto here = std::make_shared<const OpenFolder>(folder_.path);
-  const fs::path path = folder_.path / host::kListing;
+  const auto here = std::make_shared<const OpenFolder>(folder_.path());
+  const fs::path path = folder_.path() / host::kListing;
   std::ofstream file(path, std::ios::binary);
   file << *listing.text;
   file.close();

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "ssh/host/tree/tree_folder.h"
+#include "ssh/machine/files.h"
 #include "ssh/remote.h"
 #include "ssh/wire/push.h"
 #include "sync/copy/copy_list.h"
@@ -41,23 +42,6 @@ struct Guess {
 /// Null if that tree equals the current one, or if the change is too large to be sent on a guess.
 std::unique_ptr<Guess> make_guess(const Tree& tree, const Listing& now);
 
-/// What all steps on one host share.
-struct RemoteTree {
-  std::string folder;            ///< the folder on the host: absolute, or from `~/`
-  std::string fingerprint;       ///< the Listing's
-  bool refuses_foreign = false;  ///< files that are not as dtool sent them, if it did, and differ
-  /// The own tree of the run that is given a copy of the tree.
-  std::optional<host::OwnTree> own = {};
-};
-
-/// This push's name and the host's number in it: hosts that share the folder recognise each other
-/// by them. An empty name: there is only one host. `aside`: as in host::TreeRequest.
-struct InPush {
-  std::string name;
-  std::size_t host = 0;
-  std::string aside = host::kComing;
-};
-
 /// The properties by which a host recognises the tree's own folder.
 host::TreeRoot root_of(const Tree& tree);
 
@@ -82,12 +66,7 @@ class Root {
 
 /// First step: makes the folder if it is missing, and finds out how much of the tree is there.
 /// `guess` (may be null) is sent along; the host unpacks it at once if it has the guess's basis.
-ssh::Command ask_command(const host::TreeRoot& root, const RemoteTree& tree, const InPush& push,
-                         const Guess* guess = nullptr);
-
-/// Puts the tree in its place, if all of it is there. `basis`, `parcels`: as in host::PlaceRequest.
-ssh::Command place_command(const RemoteTree& tree, const std::string& basis,
-                           const host::CopyPlace& parcels);
+ssh::Command ask_command(host::TreeRequest request, const Guess* guess);
 
 /// Marks the host as failed: `count` files there are not as dtool sent them, if it did, and differ
 /// from the tree's; `first` names a few of them.
@@ -96,11 +75,6 @@ void set_foreign(ssh::HostResult& result, const std::string& folder, std::size_t
 
 /// Marks the host as failed: its folder may be the tree's own, and that cannot be proven.
 void set_unproven(ssh::HostResult& result, const std::string& folder);
-
-/// Where nothing was sent, since the folder is the tree's own: gives the run its copy. `names` has
-/// all names of the tree, `digest` is the Listing's.
-ssh::Command freeze_command(std::shared_ptr<const ssh::SharedBytes> names, Compression compression,
-                            const RemoteTree& tree, const std::string& digest);
 
 // A code tree as what parcels are cut from (sync/copy/parcels.h): the tree's listing comes first,
 // as a file, and then its files.
@@ -126,16 +100,8 @@ class TreeList {
   std::vector<std::pair<std::size_t, std::uint64_t>> lacking(const host::PlaceReply& reply) const;
 
  private:
-  struct OwnFolder {
-    OwnFolder();
-    ~OwnFolder();
-    OwnFolder(const OwnFolder&) = delete;
-    OwnFolder& operator=(const OwnFolder&) = delete;
-    std::filesystem::path path;
-  };
-
   const Listing& listing_;
-  OwnFolder folder_;  ///< the folder with the listing
+  ssh::TemporaryFolder folder_;  ///< the folder with the listing
   CopyList files_;
 };
 

@@ -21,6 +21,28 @@ namespace {
 
 namespace fs = std::filesystem;
 
+struct RemoteTree {
+  std::string folder;
+  std::string fingerprint;
+};
+
+struct InPush {
+  std::string name;
+  std::int64_t host = 0;
+};
+
+ssh::Command ask_command(const host::TreeRoot& root, const RemoteTree& there, const InPush& push,
+                         const Guess* guess = nullptr) {
+  host::TreeRequest request;
+  request.folder = there.folder;
+  request.tree = there.fingerprint;
+  request.root = root;
+  request.push = push.name;
+  request.host = push.host;
+  request.aside = host::kComing;
+  return ask_command(std::move(request), guess);
+}
+
 class PushStepsTest : public ::testing::Test {
  protected:
   PushStepsTest() {
