@@ -7,10 +7,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <set>
 #include <stdexcept>
+#include <type_traits>
 #include <utility>
 
 #include "killfiles/killfile.h"
@@ -88,14 +88,6 @@ int require_count(const StrictTable& table, std::string_view key) {
   return static_cast<int>(*count);
 }
 
-std::string require_path(const StrictTable& table, std::string_view key) {
-  std::string path = require_text(table, key);
-  if (!is_anchored(path)) {
-    table.refuse(key, fmt::format("'{}' begins neither with '/' nor with '~/'", path));
-  }
-  return path;
-}
-
 // A field of the run from the file.
 
 void take(const StrictTable& table, std::string_view key, std::string& value) {
@@ -158,21 +150,24 @@ std::vector<std::pair<std::string, std::string>> read_settings(const StrictTable
   return settings;
 }
 
-/// Nothing if an older dtool wrote the file.
-HostIdentity read_identity(const StrictTable& table) {
-  HostIdentity identity;
-  constexpr std::array kKeys = {"machine_id", "host_name", "boot_id", "process_namespace",
-                                "host_key"};
-  if (std::ranges::none_of(kKeys, [&table](const char* key) { return table.has(key); }))
-    return identity;
-  identity.machine_id = require_text(table, "machine_id");
-  identity.name = require_text(table, "host_name");
-  identity.boot_id = require_text(table, "boot_id");
-  identity.process_namespace = require_text(table, "process_namespace");
-  identity.host_key = require_text(table, "host_key");
-  if (!is_well_formed(identity))
-    table.refuse("machine_id", "and what follows are of no host\nhint: the file was edited");
-  return identity;
+/// What a key of a machine holds. A file of an older dtool has none of the host's identity.
+enum class Holds { value, identity, path };
+
+/// Calls `visit` for each key of a machine, in the order of the text. The identity is not at the
+/// end: a file that was cut short there would look like one from an older dtool.
+template <typename AnyMachine, typename Visit>
+void visit_keys(AnyMachine& machine, Visit visit) {
+  visit("id", Holds::value, machine.id);
+  visit("host", Holds::value, machine.host);
+  visit("machine_id", Holds::identity, machine.identity.machine_id);
+  visit("host_name", Holds::identity, machine.identity.name);
+  visit("boot_id", Holds::identity, machine.identity.boot_id);
+  visit("process_namespace", Holds::identity, machine.identity.process_namespace);
+  visit("host_key", Holds::identity, machine.identity.host_key);
+  visit("session", Holds::value, machine.session);
+  visit("state_folder", Holds::path, machine.state_folder);
+  visit("log", Holds::path, machine.log);
+  visit("output_folder", Holds::path, machine.output_folder);
 }
 
 std::vector<std::string> known_keys() {
@@ -195,16 +190,22 @@ void require_known(const StrictTable& table, const std::vector<std::string>& key
 }
 
 Machine read_machine(const StrictTable& table) {
-  require_known(table, {"id", "host", "machine_id", "host_name", "boot_id", "process_namespace",
-                        "host_key", "session", "state_folder", "log", "output_folder"});
   Machine machine;
-  machine.id = require_count(table, "id");
-  machine.host = require_text(table, "host");
-  machine.identity = read_identity(table);
-  machine.session = require_text(table, "session");
-  machine.state_folder = require_path(table, "state_folder");
-  machine.log = require_path(table, "log");
-  machine.output_folder = require_path(table, "output_folder");
+  std::vector<std::string> keys;
+  bool has_identity = false;
+  visit_keys(machine, [&](const char* key, Holds holds, const auto&) {
+    keys.emplace_back(key);
+    has_identity = has_identity || (holds == Holds::identity && table.has(key));
+  });
+  require_known(table, keys);
+  visit_keys(machine, [&](const char* key, Holds holds, auto& value) {
+    if (holds != Holds::identity || has_identity) take(table, key, value);
+    if constexpr (std::is_same_v<decltype(value), std::string&>)
+      if (holds == Holds::path && !is_anchored(value))
+        table.refuse(key, fmt::format("'{}' begins neither with '/' nor with '~/'", value));
+  });
+  if (!is_well_formed(machine.identity))
+    table.refuse("machine_id", "and what follows are of no host\nhint: the file was edited");
   return machine;
 }
 
@@ -273,19 +274,9 @@ std::string to_text(const Killfile& killfile) {
   text += line("ssh_settings", join_settings(killfile));
   text += fmt::format("machine_count = {}\n", killfile.machines.size());
   for (const Machine& machine : killfile.machines) {
-    text += fmt::format("\n[[machine]]\nid = {}\n", machine.id);
-    text += line("host", machine.host);
-    // Not written at the end: a file that was cut short there would look like one from an older
-    // dtool.
-    text += line("machine_id", machine.identity.machine_id);
-    text += line("host_name", machine.identity.name);
-    text += line("boot_id", machine.identity.boot_id);
-    text += line("process_namespace", machine.identity.process_namespace);
-    text += line("host_key", machine.identity.host_key);
-    text += line("session", machine.session);
-    text += line("state_folder", machine.state_folder);
-    text += line("log", machine.log);
-    text += line("output_folder", machine.output_folder);
+    text += "\n[[machine]]\n";
+    visit_keys(machine,
+               [&text](const char* key, Holds, const auto& value) { text += line(key, value); });
   }
   // A killfile that cannot be read back must not be written: when things go wrong, it is the only
   // record of the run.

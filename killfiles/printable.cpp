@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <optional>
 #include <utility>
 
 namespace dtool::killfiles {
@@ -14,11 +13,7 @@ bool continues_character(char byte) {
   return (static_cast<unsigned char>(byte) & 0xc0) == 0x80;
 }
 
-/// A character of UTF-8, or one byte that begins none.
-struct Character {
-  std::size_t size = 1;
-  std::optional<char32_t> code;  ///< absent: no UTF-8
-};
+}  // namespace
 
 Character character_at(std::string_view text, std::size_t at) {
   const auto byte = [&text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
@@ -37,6 +32,8 @@ Character character_at(std::string_view text, std::size_t at) {
   if (code < kLeast[size - 2] || code > 0x10ffff || is_surrogate) return {};
   return {size, code};
 }
+
+namespace {
 
 /// Whether a terminal may obey it instead of showing it: control characters, ends of lines (U+2028,
 /// U+2029), and what turns the direction of the text around it.

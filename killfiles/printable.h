@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -27,5 +28,14 @@ std::string printable_start(std::string_view text, std::size_t longest);
 
 /// The same for what a program said: without the line ends and blanks at its end.
 std::string printable_words(std::string_view text, std::size_t longest);
+
+/// A character of UTF-8, or one byte that begins none.
+struct Character {
+  std::size_t size = 1;
+  std::optional<char32_t> code;  ///< absent: no UTF-8
+};
+
+/// What begins at that place of `text`, which is not its end.
+Character character_at(std::string_view text, std::size_t at);
 
 }  // namespace dtool::killfiles

@@ -14,6 +14,7 @@
 #include <toml++/toml.h>
 
 #include "killfiles/nearest.h"
+#include "killfiles/printable.h"
 
 namespace dtool::killfiles {
 
@@ -248,33 +249,15 @@ std::optional<std::vector<Value>> StrictTable::list(std::string_view key) const 
   return values;
 }
 
-std::optional<std::string> StrictTable::text(std::string_view key) const {
-  return value<std::string>(key);
-}
-
-std::optional<bool> StrictTable::boolean(std::string_view key) const {
-  return value<bool>(key);
-}
-
-std::optional<std::int64_t> StrictTable::integer(std::string_view key) const {
-  return value<std::int64_t>(key);
-}
-
-std::optional<double> StrictTable::number(std::string_view key) const {
-  return value<double>(key);
-}
-
-std::optional<std::vector<std::string>> StrictTable::texts(std::string_view key) const {
-  return list<std::string>(key);
-}
-
-std::optional<std::vector<std::int64_t>> StrictTable::integers(std::string_view key) const {
-  return list<std::int64_t>(key);
-}
-
-std::optional<std::vector<double>> StrictTable::numbers(std::string_view key) const {
-  return list<double>(key);
-}
+template std::optional<std::string> StrictTable::value<std::string>(std::string_view) const;
+template std::optional<bool> StrictTable::value<bool>(std::string_view) const;
+template std::optional<std::int64_t> StrictTable::value<std::int64_t>(std::string_view) const;
+template std::optional<double> StrictTable::value<double>(std::string_view) const;
+template std::optional<std::vector<std::string>> StrictTable::list<std::string>(
+    std::string_view) const;
+template std::optional<std::vector<std::int64_t>> StrictTable::list<std::int64_t>(
+    std::string_view) const;
+template std::optional<std::vector<double>> StrictTable::list<double>(std::string_view) const;
 
 std::optional<StrictTable> StrictTable::table(std::string_view key) const {
   const toml::node* node = position_->table->get(key);
@@ -344,25 +327,10 @@ bool is_private_corner(std::string_view text) {
          (at(text, 2) == 0xba || at(text, 2) == 0xbb) && text.size() >= 4;
 }
 
-// The length of the UTF-8 sequence at the beginning of `text` (Unicode 15, table 3-7); 0 if there
-// is none.
-std::size_t sequence_length(std::string_view text) {
-  const unsigned first = at(text, 0);
-  const unsigned second = at(text, 1);
-  if (first < 0x80) return 1;
-  const std::size_t length = first < 0xc2   ? 0
-                             : first < 0xe0 ? 2
-                             : first < 0xf0 ? 3
-                             : first < 0xf5 ? 4
-                                            : 0;
-  if (length == 0) return 0;
-  const unsigned least = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
-  const unsigned most = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
-  if (second < least || second > most) return 0;
-  for (std::size_t i = 2; i < length; ++i) {
-    if (at(text, i) < 0x80 || at(text, i) > 0xbf) return 0;
-  }
-  return length;
+/// The length of the character at the beginning of `text`; 0: its first byte is to be escaped.
+std::size_t plain_length(std::string_view text) {
+  const Character character = character_at(text, 0);
+  return character.code && !is_private_corner(text) ? character.size : 0;
 }
 
 }  // namespace
@@ -371,7 +339,7 @@ std::string to_toml(std::string_view bytes) {
   std::string text = "\"";
   while (!bytes.empty()) {
     const unsigned first = at(bytes, 0);
-    const std::size_t length = is_private_corner(bytes) ? 0 : sequence_length(bytes);
+    const std::size_t length = plain_length(bytes);
     if (length == 0) {
       text += fmt::format("\\U{:08X}", 0x10fe00 + first);
     } else if (first < 0x20 || first == 0x7f) {
@@ -389,7 +357,7 @@ std::string to_utf8(std::string_view bytes) {
   std::string text;
   while (!bytes.empty()) {
     const unsigned first = at(bytes, 0);
-    const std::size_t length = is_private_corner(bytes) ? 0 : sequence_length(bytes);
+    const std::size_t length = plain_length(bytes);
     if (length == 0) {
       // U+10FE80 to U+10FEFF, byte by byte
       text += "\xf4\x8f";

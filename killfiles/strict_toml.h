@@ -35,13 +35,22 @@ class StrictTable {
   bool holds_text(std::string_view key) const;
   bool is_list(std::string_view key) const;
 
-  std::optional<std::string> text(std::string_view key) const;
-  std::optional<bool> boolean(std::string_view key) const;
-  std::optional<std::int64_t> integer(std::string_view key) const;
-  std::optional<double> number(std::string_view key) const;  ///< integers too
-  std::optional<std::vector<std::string>> texts(std::string_view key) const;
-  std::optional<std::vector<std::int64_t>> integers(std::string_view key) const;
-  std::optional<std::vector<double>> numbers(std::string_view key) const;
+  std::optional<std::string> text(std::string_view key) const { return value<std::string>(key); }
+  std::optional<bool> boolean(std::string_view key) const { return value<bool>(key); }
+  std::optional<std::int64_t> integer(std::string_view key) const {
+    return value<std::int64_t>(key);
+  }
+  /// Integers too.
+  std::optional<double> number(std::string_view key) const { return value<double>(key); }
+  std::optional<std::vector<std::string>> texts(std::string_view key) const {
+    return list<std::string>(key);
+  }
+  std::optional<std::vector<std::int64_t>> integers(std::string_view key) const {
+    return list<std::int64_t>(key);
+  }
+  std::optional<std::vector<double>> numbers(std::string_view key) const {
+    return list<double>(key);
+  }
   std::optional<StrictTable> table(std::string_view key) const;
   std::optional<std::vector<StrictTable>> tables(std::string_view key) const;  ///< `[[key]]`
 

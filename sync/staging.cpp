@@ -96,12 +96,10 @@ void require_seen(const std::error_code& fault, const fs::path& folder) {
 /// What an earlier pull left there is not known to be whole: rsync goes on from it.
 void set_aside(const fs::path& folder) {
   std::vector<fs::path> files;
-  require_seen(for_each_below(folder,
-                              [&](const auto& each) {
-                                if (kind_of(each->path()) != FileKind::folder)
-                                  files.push_back(each->path());
-                              }),
-               folder);
+  const auto fault = for_each_below(folder, [&](const auto& each) {
+    if (kind_of(each->path()) != FileKind::folder) files.push_back(each->path());
+  });
+  require_seen(fault, folder);
   for (const fs::path& file : files) {
     const fs::path aside = file.parent_path() / kPartial;
     fs::create_directory(aside);

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT
-// Descriptors: an owner, how one thread waits for many of them, and the sockets between the
-// processes of a run.
+// Descriptors: an owner, all bytes to and from one, how one thread waits for many of them, and the
+// sockets between the processes of a run.
 #pragma once
 
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -46,6 +49,32 @@ class Descriptor {
 /// `what: No such file or directory`, by errno.
 inline std::string with_reason(const std::string& what) {
   return what + ": " + std::strerror(errno);
+}
+
+/// What is left to read, at most so many bytes. Nothing, and errno, if it cannot be read.
+inline std::optional<std::string> read_to_end(int descriptor, std::size_t most) {
+  std::string text;
+  std::array<char, 65536> piece;
+  while (text.size() < most) {
+    const ssize_t size =
+        ::read(descriptor, piece.data(), std::min(piece.size(), most - text.size()));
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return std::nullopt;
+    if (size == 0) break;
+    text.append(piece.data(), static_cast<std::size_t>(size));
+  }
+  return text;
+}
+
+/// False, and errno, if it cannot all be written.
+inline bool write_to_end(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t size = ::write(descriptor, text.data(), text.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(size));
+  }
+  return true;
 }
 
 /// The event to wait for.

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -23,17 +22,7 @@ namespace dtool::host {
 std::optional<std::string> read_file(const std::string& path, std::size_t most) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.is_open()) return std::nullopt;
-  std::string text;
-  std::array<char, 16384> piece;
-  while (text.size() < most) {
-    const ssize_t size =
-        ::read(file.get(), piece.data(), std::min(piece.size(), most - text.size()));
-    if (size < 0 && errno == EINTR) continue;
-    if (size < 0) return std::nullopt;
-    if (size == 0) break;
-    text.append(piece.data(), static_cast<std::size_t>(size));
-  }
-  return text;
+  return read_to_end(file.get(), most);
 }
 
 std::string read_line(const std::string& path) {
@@ -247,12 +236,7 @@ std::optional<std::string> read_some(int descriptor) {
 }
 
 void write_all(int descriptor, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t size = ::write(descriptor, bytes.data(), bytes.size());
-    if (size < 0 && errno == EINTR) continue;
-    if (size < 0) throw std::runtime_error(with_reason("cannot write"));
-    bytes.remove_prefix(static_cast<std::size_t>(size));
-  }
+  if (!write_to_end(descriptor, bytes)) throw std::runtime_error(with_reason("cannot write"));
 }
 
 void write_with_holes(int file, std::string_view bytes) {

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <iterator>
@@ -22,23 +21,11 @@
 namespace dtool::ssh {
 
 std::string read_file(const std::filesystem::path& file) {
-  const auto fail = [&file](int error) {
-    throw std::system_error(error, std::generic_category(), file.string() + ": cannot be read");
-  };
   const OwnedFd opened(open(file.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!opened) fail(errno);
-  std::string text;
-  std::array<char, 65536> buffer;
-  while (true) {
-    const ssize_t count = read(opened.get(), buffer.data(), buffer.size());
-    if (count > 0) {
-      text.append(buffer.data(), static_cast<std::size_t>(count));
-    } else if (count == 0) {
-      return text;
-    } else if (errno != EINTR) {
-      fail(errno);
-    }
-  }
+  auto text = opened ? host::read_to_end(opened.get(), std::string::npos) : std::nullopt;
+  if (!text)
+    throw std::system_error(errno, std::generic_category(), file.string() + ": cannot be read");
+  return *std::move(text);
 }
 
 std::string boot_id() {
@@ -137,12 +124,7 @@ void make_non_blocking(int fd) {
 OwnedFd memory_file(std::string_view bytes) {
   OwnedFd file(::memfd_create("dtool", MFD_CLOEXEC));
   if (!file) return {};
-  while (!bytes.empty()) {
-    const ssize_t count = ::write(file.get(), bytes.data(), bytes.size());
-    if (count <= 0 && errno == EINTR) continue;
-    if (count <= 0) return {};
-    bytes.remove_prefix(static_cast<std::size_t>(count));
-  }
+  if (!host::write_to_end(file.get(), bytes)) return {};
   ::lseek(file.get(), 0, SEEK_SET);
   return file;
 }
