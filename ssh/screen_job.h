@@ -14,19 +14,13 @@
 // kill read them from here.
 #pragma once
 
-#include <chrono>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "ssh/remote.h"
 #include "ssh/wire/run.h"
-
-namespace dtool::host {
-struct KillRequest;
-}
 
 namespace dtool::ssh {
 
@@ -54,16 +48,10 @@ struct ScreenJob {
 enum class OldLog { append, replace };
 
 /// Starts the job, unless kill came first or it was started before. A job whose beginning is told
-/// is waited for, up to 5 s. read_start() reads the answer.
+/// is waited for, up to 5 s. reply_to_start() reads the answer.
 Command start_command(const ScreenJob& job, OldLog old_log);
 
-/// Nothing if the job runs; else one sentence that says why not.
-std::optional<std::string> read_start(const HostResult& result);
-
-/// The id that a scheduler gave to a started job; nothing without a scheduler.
-std::optional<std::string> read_job_id(const HostResult& result);
-
-/// Ends a run on a host and looks again (ssh/host/kill.h).
-Command kill_command(const host::KillRequest& request);
+/// The host's reply. Nothing if the job does not run; then `result` says why.
+std::optional<host::StartReply> reply_to_start(HostResult& result);
 
 }  // namespace dtool::ssh

@@ -3,8 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
+
+#include "ssh/wire/words.h"
 
 namespace dtool::ssh {
 namespace {
@@ -17,14 +18,6 @@ constexpr std::string_view kWhole = "\n#whole";
 
 /// For `mapfile -d` and $! of a process substitution.
 constexpr int kOldestBash = 404;
-
-/// Takes the first line off `text` and returns it without its end.
-std::string_view cut_line(std::string_view& text) {
-  const std::size_t end = std::min(text.find('\n'), text.size());
-  const std::string_view line = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return line;
-}
 
 /// Name and value where the line is an answer.
 std::optional<std::pair<std::string, std::string>> read_answer(std::string_view line) {
@@ -64,7 +57,7 @@ std::map<std::string, std::string_view> parts_by_answer(std::string_view output,
   std::map<std::string, std::string_view> parts;
   std::string_view* part = nullptr;
   while (!output.empty()) {
-    const auto answer = read_answer(cut_line(output));
+    const auto answer = read_answer(host::cut_line(output));
     if (answer && answer->first == name) {
       part = &parts[answer->second];
       *part = output.substr(0, 0);

@@ -12,7 +12,6 @@
 #include "cli/record/recorded.h"
 #include "killfiles/whole_file.h"
 #include "ssh/remote.h"
-#include "ssh/screen_job.h"
 #include "ssh/wire/run.h"
 
 namespace dtool::cli {
@@ -147,7 +146,7 @@ KillReport end_run(Console& console, ssh::Remote& remote, const killfiles::Killf
     // A host that dtool config could not reach: nothing was started there.
     if (request.sessions.empty() && request.state_folders.empty()) continue;
     report.hosts.push_back(std::move(recorded));
-    tasks.push_back({host, ssh::kill_command(request)});
+    tasks.push_back({host, ssh::ask_host(request)});
   }
   AnswerCount progress(console, remote.hosts(), "ended");
   ssh::RunOptions options;

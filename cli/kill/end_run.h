@@ -44,7 +44,7 @@ KillReport end_run(Console& console, ssh::Remote& remote, const killfiles::Killf
                    std::chrono::milliseconds grace, const std::filesystem::path& file = {},
                    Starts starts = Starts::may_come);
 
-/// Whether the answer to a kill_command proves that nothing is left on its host.
+/// Whether the answer to a host::KillRequest proves that nothing is left on its host.
 bool is_proven_ended(const ssh::HostResult& result);
 
 /// Deletes the folders of a run of which nothing is left, then its killfile. First it records in

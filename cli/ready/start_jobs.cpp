@@ -7,18 +7,6 @@
 #include "cli/host_output.h"
 
 namespace dtool::cli {
-namespace {
-
-/// Adds the reason if the job did not start.
-ssh::HostResult judge_start(ssh::HostResult result) {
-  const auto error = ssh::read_start(result);
-  if (!error || result.failure != ssh::Failure::none) return result;
-  result.failure = ssh::Failure::not_started;
-  result.error = *error;
-  return result;
-}
-
-}  // namespace
 
 std::vector<ssh::HostResult> start_jobs(Console& console, ssh::Remote& remote,
                                         const std::vector<HostJob>& jobs, ssh::OldLog old_log) {
@@ -32,8 +20,10 @@ std::vector<ssh::HostResult> start_jobs(Console& console, ssh::Remote& remote,
     if (tasks.empty()) continue;
     ssh::RunOptions options;
     options.timeout = std::chrono::seconds(60);
-    for (ssh::HostResult& result : remote.run(std::move(tasks), progress, options))
-      results.push_back(judge_start(std::move(result)));
+    for (ssh::HostResult& result : remote.run(std::move(tasks), progress, options)) {
+      ssh::reply_to_start(result);
+      results.push_back(std::move(result));
+    }
     if (!std::ranges::all_of(results, &ssh::HostResult::ok)) break;
   }
   return results;

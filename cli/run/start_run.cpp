@@ -48,10 +48,10 @@ int give_up(Console& console, ssh::Remote& remote, const std::vector<ssh::HostRe
 
 /// Writes the scheduler's id of the run into the killfile, if a scheduler has it.
 void write_job(const std::vector<ssh::HostResult>& results, killfiles::Killfile& killfile) {
-  for (const ssh::HostResult& result : results) {
-    const auto job = ssh::read_job_id(result);
-    if (!job) continue;
-    killfile.job = *job;
+  for (ssh::HostResult result : results) {
+    const auto reply = ssh::reply_to_start(result);
+    if (!reply || reply->job.empty()) continue;
+    killfile.job = reply->job;
     killfiles::write(killfile_folder(), killfile);
     return;
   }

@@ -34,29 +34,35 @@ TEST(StartCommand, SendsEveryWordAsItIs) {
   }
 }
 
-TEST(ReadStart, AJobRunsWhenItSaysSo) {
-  EXPECT_FALSE(read_start(answered(host::to_frame(host::StartReply{"", "1 2 boot", ""}))));
+/// Why the job does not run; empty: it does.
+std::string fault_of(HostResult result) {
+  return reply_to_start(result) ? "" : result.error;
 }
 
-TEST(ReadStart, AnErrorWins) {
-  EXPECT_EQ(read_start(answered(host::to_frame(host::StartReply{"no screen", "1 2 boot", ""}))),
-            "no screen");
-  EXPECT_EQ(read_start(answered(host::to_frame(host::Fault{"no memory"}), 2)), "no memory");
+TEST(ReplyToStart, TellsThatAJobRunsAndWhatTheSchedulerSaid) {
+  HostResult result = answered(host::to_frame(host::StartReply{"", "job 12", "12"}));
+  EXPECT_EQ(reply_to_start(result).value().job, "12");
+  EXPECT_TRUE(result.ok());
 }
 
-TEST(ReadStart, SilenceIsNoSuccess) {
-  EXPECT_TRUE(read_start(answered("")));
-  EXPECT_NE(read_start(answered("", 127, "sh: not found"))->find("sh: not found"),
-            std::string::npos);
+TEST(ReplyToStart, AnErrorWins) {
+  HostResult result = answered(host::to_frame(host::StartReply{"no screen", "1 2 boot", ""}));
+  EXPECT_FALSE(reply_to_start(result));
+  EXPECT_EQ(result.error, "no screen");
+  EXPECT_EQ(result.failure, Failure::not_started);
+  EXPECT_EQ(fault_of(answered(host::to_frame(host::Fault{"no memory"}), 2)), "no memory");
 }
 
-TEST(ReadJobId, IsWhatTheSchedulerSaid) {
-  EXPECT_EQ(read_job_id(answered(host::to_frame(host::StartReply{"", "job 12", "12"}))), "12");
-  EXPECT_FALSE(read_job_id(answered(host::to_frame(host::StartReply{"", "1 2 boot", ""}))));
+TEST(ReplyToStart, SilenceIsNoSuccess) {
+  EXPECT_NE(fault_of(answered("")), "");
+  EXPECT_NE(fault_of(answered("", 127, "sh: not found")).find("sh: not found"), std::string::npos);
 }
 
-TEST(ReadStart, AHostThatDidNotAnswerSaysWhy) {
-  EXPECT_EQ(read_start(failed(Failure::unreachable, "refused")), "refused");
+TEST(ReplyToStart, AHostThatDidNotAnswerSaysWhy) {
+  HostResult result = failed(Failure::unreachable, "refused");
+  EXPECT_FALSE(reply_to_start(result));
+  EXPECT_EQ(result.error, "refused");
+  EXPECT_EQ(result.failure, Failure::unreachable);
 }
 
 }  // namespace
