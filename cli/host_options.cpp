@@ -22,7 +22,6 @@
 #include "cli/options.h"
 #include "killfiles/nearest.h"
 #include "killfiles/whole_file.h"
-#include "ssh/config/hostfile.h"
 #include "ssh/host.h"
 #include "ssh/machine/encodings.h"
 #include "ssh/machine/files.h"

@@ -5,7 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -65,5 +67,19 @@ std::vector<Host> parse_set(std::string_view patterns, const GroupLookup& groups
 /// Folds names into patterns for output: `gpu[01-03,07],login`. Keeps the order of first
 /// appearance; expand() gives the same set back.
 std::string fold(const std::vector<std::string>& names);
+
+// Hostfiles in Open MPI's and DeepSpeed's form (config/hostfile.cpp): one host a line, optional
+// slots, comments, blank lines.
+
+/// One line of a hostfile.
+struct HostfileEntry {
+  Host host;
+  std::optional<int> slots;  ///< processes on this host, from `slots=N` or `max_slots = N`
+};
+
+/// Reads a hostfile, `-` from standard input. Throws std::invalid_argument with `file:line:` and
+/// the fault: an unreadable file, no host in it, a malformed host, an unknown key, slots that are
+/// not a positive number, a host named twice.
+std::vector<HostfileEntry> read_hostfile(const std::filesystem::path& file);
 
 }  // namespace dtool::ssh

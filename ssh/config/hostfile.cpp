@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Reads hostfiles; `--hostfile` of every command comes here.
-#include "ssh/config/hostfile.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 #include <system_error>
 #include <unordered_map>
 
+#include "ssh/host.h"
 #include "ssh/machine/files.h"
 #include "ssh/wire/words.h"
 

@@ -2,7 +2,7 @@
 // Hostfiles of any content are read or refused with file and line.
 #include <gtest/gtest.h>
 
-#include "ssh/config/hostfile.h"
+#include "ssh/host.h"
 #include "tests/fuzz/mutate.h"
 #include "tests/unit/temporary_folder.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Hostfiles in Open MPI's and DeepSpeed's form.
-#include "ssh/config/hostfile.h"
+#include "ssh/host.h"
 
 #include <gtest/gtest.h>
 
