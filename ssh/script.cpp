@@ -10,26 +10,12 @@
 namespace dtool::ssh {
 namespace {
 
-constexpr std::string_view kAnswerMark = "dtool-answer ";
-
 /// Ends each script. Without it the launcher died while it sent, and half a script may do something
 /// else: half of `rm -rf ~/.dtool/runs/x`, say.
 constexpr std::string_view kWhole = "\n#whole";
 
 /// For `mapfile -d` and $! of a process substitution.
 constexpr int kOldestBash = 404;
-
-/// Name and value where the line is an answer.
-std::optional<std::pair<std::string, std::string>> read_answer(std::string_view line) {
-  // A prompt without its newline may stand before the mark.
-  const std::size_t mark = line.find(kAnswerMark);
-  if (mark == line.npos) return std::nullopt;
-  line.remove_prefix(mark + kAnswerMark.size());
-  const std::size_t equals = line.find('=');
-  if (equals == line.npos) return std::nullopt;
-  if (line.ends_with('\r')) line.remove_suffix(1);  // a log-in that goes through a terminal
-  return std::pair(std::string(line.substr(0, equals)), std::string(line.substr(equals + 1)));
-}
 
 }  // namespace
 
@@ -47,25 +33,13 @@ Command bash(std::string_view text) {
   return {std::move(line), std::move(input)};
 }
 
-std::string_view answer_function() {
-  return "answer() { local text=$2; printf 'dtool-answer %s=%s\\n' \"$1\" \"${text//$'\\n'/ }\"; "
-         "}\n";
-}
-
-std::map<std::string, std::string_view> parts_by_answer(std::string_view output,
-                                                        const std::string& name) {
-  std::map<std::string, std::string_view> parts;
-  std::string_view* part = nullptr;
+std::optional<std::string_view> behind_mark(std::string_view output, std::string_view mark) {
   while (!output.empty()) {
-    const auto answer = read_answer(host::cut_line(output));
-    if (answer && answer->first == name) {
-      part = &parts[answer->second];
-      *part = output.substr(0, 0);
-    } else if (part != nullptr) {
-      *part = {part->data(), static_cast<std::size_t>(output.data() - part->data())};
-    }
+    std::string_view line = host::cut_line(output);
+    if (line.ends_with('\r')) line.remove_suffix(1);  // a log-in that goes through a terminal
+    if (line.ends_with(mark)) return output;  // a prompt without its newline may stand before it
   }
-  return parts;
+  return std::nullopt;
 }
 
 std::optional<std::string> find_answer(const Answers& answers, const std::string& name) {

@@ -19,19 +19,14 @@ inline constexpr int kBashIsTooOld = 69;
 /// login shell sees its quoting. The script itself has no standard input.
 Command bash(std::string_view text);
 
-/// Shell text that defines `answer NAME VALUE`, which prints one line for parts_by_answer; newlines
-/// in a value become blanks. Put first in a script.
-std::string_view answer_function();
+/// What stands in a script's output behind the first line that ends with `mark`; lines before it
+/// are a talkative ~/.bashrc's, for one. Nothing if there is no such line.
+std::optional<std::string_view> behind_mark(std::string_view output, std::string_view mark);
 
 /// What a script answered, by name; a name may come several times.
 using Answers = std::multimap<std::string, std::string>;
 
 /// The first answer of that name.
 std::optional<std::string> find_answer(const Answers& answers, const std::string& name);
-
-/// What stands behind each answer called `name` until the next one of it, by their values; views
-/// into `output`. Lines before them, a talkative ~/.bashrc's for one, are left out.
-std::map<std::string, std::string_view> parts_by_answer(std::string_view output,
-                                                        const std::string& name);
 
 }  // namespace dtool::ssh

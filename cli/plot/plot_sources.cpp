@@ -38,14 +38,17 @@ constexpr std::array kAgentsMetrics = {"train_success", "validation_success", "v
 constexpr std::array kCommMetrics = {"all_reduce_us", "all_reduce_gb_per_s", "send_recv_us",
                                      "send_recv_gb_per_s"};
 
+/// The line before the file's content.
+constexpr std::string_view kHere = "dtool-metrics here";
+
 ssh::Command read_command(const std::string& folder) {
   return ssh::bash(
-      fmt::format("{0}folder={1}\n"
-                  "[ -e \"$folder/{2}\" ] || {{ answer metrics missing; exit; }}\n"
-                  "answer metrics here\n"
-                  "[ ! -e \"$folder/{3}\" ] || cat -- \"$folder/{3}\"\n"
-                  "exec cat -- \"$folder/{2}\"\n",
-                  ssh::answer_function(), ssh::quote_path(folder), kMetricsFile, kValidation));
+      fmt::format("folder={0}\n"
+                  "[ -e \"$folder/{1}\" ] || exit 0\n"
+                  "echo '{3}'\n"
+                  "[ ! -e \"$folder/{2}\" ] || cat -- \"$folder/{2}\"\n"
+                  "exec cat -- \"$folder/{1}\"\n",
+                  ssh::quote_path(folder), kMetricsFile, kValidation, kHere));
 }
 
 /// The host answered, and has no such file.
@@ -99,9 +102,8 @@ PlotSource read_run_source(ssh::Remote& remote, const killfiles::Killfile& killf
       killfile.run_id, remote.run({{0, read_command(folder)}}, nobody, options).front(), {}};
   ssh::HostResult& result = *source.result;
   if (!result.ok()) return source;
-  const auto parts = ssh::parts_by_answer(result.out, "metrics");
-  if (const auto lines = parts.find("here"); lines != parts.end()) {
-    source.metrics = read_metrics(lines->second);
+  if (const auto lines = ssh::behind_mark(result.out, kHere)) {
+    source.metrics = read_metrics(*lines);
   } else {
     tell_missing(result, folder);
   }

@@ -4,44 +4,28 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
-
 #include "tests/unit/syntax.h"
 
 namespace dtool::ssh {
 namespace {
 
-/// What stands behind the answers called `a`.
-std::map<std::string, std::string> parts(std::string_view output) {
-  std::map<std::string, std::string> parts;
-  for (const auto& [value, text] : parts_by_answer(output, "a")) parts.emplace(value, text);
-  return parts;
-}
-using Parts = std::map<std::string, std::string>;
-
-TEST(PartsByAnswer, LeaveOutTheLinesOfOthersAndOtherAnswers) {
-  EXPECT_EQ(parts("Welcome to gpu01!\na=1\n dtool-answers a=2\ndtool-answer b=3\n"
-                  "dtool-answer a=x = y\none\ntwo\ndtool-answer a=\nthree"),
-            (Parts{{"x = y", "one\ntwo\n"}, {"", "three"}}));
-  EXPECT_EQ(parts("dtool-answer a\ndtool-answer \ndtool-answer"), Parts{});
-  EXPECT_EQ(parts(""), Parts{});
+TEST(BehindMark, IsWhatFollowsTheFirstLineThatEndsWithIt) {
+  EXPECT_EQ(behind_mark("Welcome to gpu01!\nmark not here\nmark\none\nmark\ntwo", "mark"),
+            "one\nmark\ntwo");
+  EXPECT_EQ(behind_mark("mark", "mark"), "");
+  EXPECT_EQ(behind_mark("marks\n", "mark"), std::nullopt);
+  EXPECT_EQ(behind_mark("", "mark"), std::nullopt);
 }
 
-TEST(PartsByAnswer, StandBehindAPromptWithoutItsLineEndAndLineEndsOfEitherKind) {
-  EXPECT_EQ(parts("(base) $ dtool-answer a=1\r\n\x1b]0;title\adtool-answer a=2\nend\r\n"),
-            (Parts{{"1", ""}, {"2", "end\r\n"}}));
+TEST(BehindMark, StandsBehindAPromptWithoutItsLineEndAndLineEndsOfEitherKind) {
+  EXPECT_EQ(behind_mark("(base) $ mark\r\nend\r\n", "mark"), "end\r\n");
+  EXPECT_EQ(behind_mark("\x1b]0;title\amark\nend", "mark"), "end");
 }
 
 TEST(FindAnswer, IsTheFirstOfItsName) {
   const Answers answers = {{"a", "1"}, {"a", "2"}};
   EXPECT_EQ(find_answer(answers, "a"), "1");
   EXPECT_EQ(find_answer(answers, "b"), std::nullopt);
-}
-
-TEST(AnswerFunction, IsReadBack) {
-  EXPECT_EQ(parts(tests::run_bash(std::string(answer_function()) +
-                                  "answer a 'x y'\nanswer a $'two\\nlines'\nanswer a '%s\\n'\n")),
-            (Parts{{"x y", ""}, {"two lines", ""}, {"%s\\n", ""}}));
 }
 
 /// What bash(text) prints, run by `shell` as a login shell would.
