@@ -163,17 +163,15 @@ void add_output_options(Options& command, OutputOptions& options) {
   const Option diff = command.add_flag(
       "--diff", options.diff, "show the commonest output, and how the others differ from it");
   command
-      .add_option("--outdir", options.outdir,
+      .add_option("--outdir DIR", options.outdir,
                   "write the output into DIR, as HOST.out and HOST.err, instead of showing it")
-      .type_name("DIR")
       .excludes(fold)
       .excludes(diff);
   command
-      .add_option("--exit_code", options.exit_code,
+      .add_option("--exit_code remote|max", options.exit_code,
                   "pass on the command's exit code: the one of all hosts, or 1 if they differ "
                   "(remote); the largest one (max), as pdsh -S and clush -S do")
-      .one_of({"remote", "max"})
-      .type_name("remote|max");
+      .one_of({"remote", "max"});
 }
 
 int show_output(Console& console, ssh::Remote& remote, const OutputOptions& options,

@@ -190,10 +190,9 @@ void take_harmless_settings(const killfiles::Killfile& killfile, const HostOptio
 
 void add_connect_options(Options& command, HostOptions& options) {
   command
-      .add_option("--connect_timeout", options.connect_timeout,
+      .add_option("--connect_timeout SECONDS", options.connect_timeout,
                   "seconds to wait for a connection (10)")
       .check(must_be_seconds)
-      .type_name("SECONDS")
       .group(kGroup);
   command.add_whole_number("--width", options.width, "most hosts served at once (256)", {1})
       .group(kGroup);
@@ -202,23 +201,20 @@ void add_connect_options(Options& command, HostOptions& options) {
                   "an ssh command line: -i -p -l -F -J -o and user@{addr}")
       .group(kGroup);
   command
-      .add_option("--ssh_program", options.ssh_program,
+      .add_option("--ssh_program auto|libssh|ssh", options.ssh_program,
                   "connect by libssh, by your own ssh, or by ssh only where needed (auto)")
       .one_of({"auto", "libssh", "ssh"})
-      .type_name("auto|libssh|ssh")
       .group(kGroup);
   command
       .add_option(
-          "--ask", options.ask,
+          "--ask WHEN", options.ask,
           "ask for passwords and codes for each host, or once for hosts that ask the same (each)")
       .one_of({"each", "once"})
-      .type_name("WHEN")
       .group(kGroup);
   command
       .add_option(
-          "--trace", options.trace,
+          "--trace DIR", options.trace,
           "write the messages to and from each host into DIR, with times and without secrets")
-      .type_name("DIR")
       .group(kGroup);
 }
 
@@ -231,24 +227,23 @@ static std::string must_be_no_variable(const std::string& text) {
 
 void add_host_options(Options& command, HostOptions& options) {
   command
-      .add_option("-w,-H,--runs_on,--hosts", options.runs_on,
+      .add_option("-w,-H,--runs_on,--hosts HOSTS", options.runs_on,
                   "a,b  [user@]host[:port]  gpu[01-08]  @group  local")
-      .type_name("HOSTS")
       .group(kGroup);
-  command.add_option("--hostfile", options.hostfile, "a file of hosts, as of Open MPI; - is stdin")
-      .type_name("FILE")
+  command
+      .add_option("--hostfile FILE", options.hostfile,
+                  "a file of hosts, as of Open MPI; - is stdin")
       .group(kGroup);
-  command.add_option("-x,--exclude_hosts", options.exclude_hosts, "hosts to leave out of those")
+  command
+      .add_option("-x,--exclude_hosts HOSTS", options.exclude_hosts, "hosts to leave out of those")
       .check(must_be_no_variable)
-      .type_name("HOSTS")
       .group(kGroup);
   add_pick_option(command, options.pick);
   add_connect_options(command, options);
 }
 
 void add_pick_option(Options& command, std::size_t& count) {
-  command.add_whole_number("--pick", count, "take N of the hosts, by chance (all)", {1})
-      .type_name("N")
+  command.add_whole_number("--pick N", count, "take N of the hosts, by chance (all)", {1})
       .group(kGroup);
 }
 

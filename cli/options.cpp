@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <limits>
 #include <stdexcept>
+#include <type_traits>
 #include <utility>
 
 #include "killfiles/nearest.h"
@@ -32,12 +33,6 @@ CLI::Validator must_be_within(WholeNumbers numbers) {
     return std::string();
   };
   return CLI::Validator(check, "", "");
-}
-
-template <typename Value>
-Option whole_number(CLI::App& command, const std::string& names, Value& value,
-                    const std::string& about, WholeNumbers numbers) {
-  return Option(command.add_option(names, value, about)->transform(must_be_within(numbers)));
 }
 
 std::string must_not_be_empty(const std::string& text) {
@@ -63,11 +58,6 @@ Option Option::one_of(const std::vector<std::string>& words) const {
   return *this;
 }
 
-Option Option::type_name(const std::string& name) const {
-  option_->type_name(name);
-  return *this;
-}
-
 Option Option::description(const std::string& text) const {
   option_->description(text);
   return *this;
@@ -85,11 +75,6 @@ Option Option::show_default() const {
 
 Option Option::required() const {
   option_->required();
-  return *this;
-}
-
-Option Option::one_value_each() const {
-  option_->allow_extra_args(false);
   return *this;
 }
 
@@ -129,48 +114,44 @@ Option Options::add_flag(const std::string& names, std::string& value, const std
   return Option(command_.add_flag(names, value, about));
 }
 
-Option Options::add_option(const std::string& names, std::string& value, const std::string& about) {
-  return Option(command_.add_option(names, value, about)).check(must_not_be_empty);
+namespace {
+
+template <typename Value>
+CLI::Option* declare(CLI::App& command, const std::string& names, Value& value,
+                     const std::string& about) {
+  const std::size_t end = names.find(' ');
+  CLI::Option* const option = command.add_option(names.substr(0, end), value, about);
+  if (end != names.npos) option->type_name(names.substr(end + 1));
+  return option;
 }
 
-Option Options::add_option(const std::string& names, std::vector<std::string>& value,
-                           const std::string& about) {
-  return Option(command_.add_option(names, value, about)).check(must_not_be_empty);
+}  // namespace
+
+template <typename Value>
+Option Options::add_option(const std::string& names, Value& value, const std::string& about) {
+  constexpr bool is_list = std::is_same_v<Value, std::vector<std::string>>;
+  CLI::Option* const option = declare(command_, names, value, about);
+  if (is_list && names.starts_with('-')) option->allow_extra_args(false);
+  if (is_list || std::is_same_v<Value, std::string>) option->check(must_not_be_empty);
+  return Option(option);
 }
 
-Option Options::add_option(const std::string& names, double& value, const std::string& about) {
-  return Option(command_.add_option(names, value, about));
-}
-
-Option Options::add_option(const std::string& names, std::optional<double>& value,
-                           const std::string& about) {
-  return Option(command_.add_option(names, value, about));
-}
-
-Option Options::add_whole_number(const std::string& names, int& value, const std::string& about,
+template <typename Value>
+Option Options::add_whole_number(const std::string& names, Value& value, const std::string& about,
                                  WholeNumbers numbers) {
-  return whole_number(command_, names, value, about, numbers);
+  return Option(declare(command_, names, value, about)->transform(must_be_within(numbers)));
 }
 
-Option Options::add_whole_number(const std::string& names, std::size_t& value,
-                                 const std::string& about, WholeNumbers numbers) {
-  return whole_number(command_, names, value, about, numbers);
-}
-
-Option Options::add_whole_number(const std::string& names, std::optional<int>& value,
-                                 const std::string& about, WholeNumbers numbers) {
-  return whole_number(command_, names, value, about, numbers);
-}
-
-Option Options::add_whole_number(const std::string& names, std::optional<std::uint64_t>& value,
-                                 const std::string& about, WholeNumbers numbers) {
-  return whole_number(command_, names, value, about, numbers);
-}
-
-Option Options::add_whole_number(const std::string& names, std::vector<int>& value,
-                                 const std::string& about, WholeNumbers numbers) {
-  return whole_number(command_, names, value, about, numbers);
-}
+using Name = const std::string&;
+template Option Options::add_option(Name, std::string&, Name);
+template Option Options::add_option(Name, std::vector<std::string>&, Name);
+template Option Options::add_option(Name, double&, Name);
+template Option Options::add_option(Name, std::optional<double>&, Name);
+template Option Options::add_whole_number(Name, int&, Name, WholeNumbers);
+template Option Options::add_whole_number(Name, std::size_t&, Name, WholeNumbers);
+template Option Options::add_whole_number(Name, std::optional<int>&, Name, WholeNumbers);
+template Option Options::add_whole_number(Name, std::optional<std::uint64_t>&, Name, WholeNumbers);
+template Option Options::add_whole_number(Name, std::vector<int>&, Name, WholeNumbers);
 
 std::optional<Option> Options::find(const std::string& name) const {
   CLI::Option* const option = command_.get_option_no_throw(name);

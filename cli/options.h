@@ -41,17 +41,13 @@ class Option {
   Option check(const Check& check) const;
   /// Allows these words only. Completion knows them too.
   Option one_of(const std::vector<std::string>& words) const;
-  /// Name of the value in the help text.
-  Option type_name(const std::string& name) const;
   Option description(const std::string& text) const;
   /// Title in the help text.
   Option group(const std::string& title) const;
   /// Shows the value before the command line is read as the default.
   Option show_default() const;
   Option required() const;
-  /// Each value wants the flag again: `--only a --only b`.
-  Option one_value_each() const;
-  /// The same, where the help text shows one value.
+  /// For a list whose help text shows one value.
   Option take_all() const;
   Option delimiter(char between) const;
   Option needs(Option other) const;
@@ -68,7 +64,8 @@ class Option {
 };
 
 /// A command's flags and words. Values are written when the command line is read, so they must live
-/// until then. `names` is `--file`, `-f,--file`, or `FILE` for a word.
+/// until then. `names` is `--file`, `-f,--file`, or `FILE` for a word; behind a blank, how the help
+/// text calls the value: `--file PATH`.
 class Options {
  public:
   explicit Options(CLI::App& command) : command_(command) {}
@@ -77,25 +74,17 @@ class Options {
   /// The value becomes `true`.
   Option add_flag(const std::string& names, std::string& value, const std::string& about);
 
-  /// A text may not be empty: an unset shell variable would look like a flag that was left out.
-  Option add_option(const std::string& names, std::string& value, const std::string& about);
-  Option add_option(const std::string& names, std::vector<std::string>& value,
-                    const std::string& about);
-  Option add_option(const std::string& names, double& value, const std::string& about);
-  Option add_option(const std::string& names, std::optional<double>& value,
-                    const std::string& about);
+  /// The value is a std::string, a list of them, a double, or an optional one. A text may not be
+  /// empty: an unset shell variable would look like a flag that was left out. Each value of a list
+  /// wants the flag again: `--only a --only b`.
+  template <typename Value>
+  Option add_option(const std::string& names, Value& value, const std::string& about);
 
-  /// Whole numbers are decimal, whatever zeros stand before them.
-  Option add_whole_number(const std::string& names, int& value, const std::string& about,
+  /// The value is an int, a std::size_t, an optional int or std::uint64_t, or a list of int. Whole
+  /// numbers are decimal, whatever zeros stand before them.
+  template <typename Value>
+  Option add_whole_number(const std::string& names, Value& value, const std::string& about,
                           WholeNumbers numbers = {});
-  Option add_whole_number(const std::string& names, std::size_t& value, const std::string& about,
-                          WholeNumbers numbers = {});
-  Option add_whole_number(const std::string& names, std::optional<int>& value,
-                          const std::string& about, WholeNumbers numbers = {});
-  Option add_whole_number(const std::string& names, std::optional<std::uint64_t>& value,
-                          const std::string& about, WholeNumbers numbers = {});
-  Option add_whole_number(const std::string& names, std::vector<int>& value,
-                          const std::string& about, WholeNumbers numbers = {});
 
   std::optional<Option> find(const std::string& name) const;
   /// The flags that the user gave; no words.

@@ -248,14 +248,11 @@ void CopyAction::add_options(Options& command) {
                   "last the folder on the hosts")
       .required();
   command
-      .add_option("--from", from_,
+      .add_option("--from HOSTS", from_,
                   "copy from these hosts to this machine, into a folder for each host")
-      .type_name("HOSTS")
       .excludes(command.find("--runs_on").value())
       .excludes(command.find("--hostfile").value());
-  command.add_option("--exclude", excludes_, "files not to copy; repeatable")
-      .type_name("PATTERN")
-      .one_value_each();
+  command.add_option("--exclude PATTERN", excludes_, "files not to copy; repeatable");
   command.add_flag(
       "--force", force_,
       "replace files that differ and did not come by dtool copy, or were edited since");

@@ -131,22 +131,16 @@ class FetchAction : public Action {
 void FetchAction::add_options(Options& command) {
   command.add_option("RUN", run_, "a run's id or a part of it; last, last-1 (the newest run)");
   command.add_option("DEST", destination_, "a folder on this machine (the run's id)");
-  command.add_option("--only", only_, "files to fetch, such as '*.jsonl'; repeatable")
-      .type_name("PATTERN")
-      .one_value_each();
-  command.add_option("-m,--machine", machines_, "only the machine with this id or host; repeatable")
-      .type_name("I")
-      .one_value_each();
+  command.add_option("--only PATTERN", only_, "files to fetch, such as '*.jsonl'; repeatable");
+  command.add_option("-m,--machine I", machines_,
+                     "only the machine with this id or host; repeatable");
+  command.add_whole_number("--timeout SECONDS", timeout_,
+                           "seconds after which a machine that sends nothing is given up (300)",
+                           {1, 24 * 3600});
   command
-      .add_whole_number("--timeout", timeout_,
-                        "seconds after which a machine that sends nothing is given up (300)",
-                        {1, 24 * 3600})
-      .type_name("SECONDS");
-  command
-      .add_option("--max_gb", max_gb_,
+      .add_option("--max_gb N", max_gb_,
                   "gigabytes that each machine may send; no more than the disk has room for")
-      .check(must_be_from(0.000001, 1e6))
-      .type_name("N");
+      .check(must_be_from(0.000001, 1e6));
   add_connect_options(command, hosts_);
 }
 

@@ -101,18 +101,11 @@ class MpiEngine : public Engine {
   std::string_view title() const override { return "mpirun"; }
 
   std::vector<Option> add_options(Options& command) override {
-    const Option np =
-        command
-            .add_whole_number(
-                "--np", np_, "number of processes; they fill the hosts' slots in order (all slots)",
-                {1})
-            .type_name("N");
-    const Option words =
-        command
-            .add_option("--mpirun_arg", arguments_,
-                        "more arguments for mpirun: --mpirun_arg='--mca btl self,tcp'; repeatable")
-            .type_name("WORDS")
-            .one_value_each();
+    const Option np = command.add_whole_number(
+        "--np N", np_, "number of processes; they fill the hosts' slots in order (all slots)", {1});
+    const Option words = command.add_option(
+        "--mpirun_arg WORDS", arguments_,
+        "more arguments for mpirun: --mpirun_arg='--mca btl self,tcp'; repeatable");
     return {np, words};
   }
 

@@ -40,36 +40,31 @@ std::vector<Option> SchedulerEngine::add_options(Options& command) {
   JobRequest& request = *shared_;
   std::vector<Option> all;
   all.push_back(once(command, "--nodes", [&] {
-    return command
-        .add_whole_number("--nodes", request.nodes,
-                          "nodes of the job (1; in an allocation all of its nodes)", {1, 100'000})
-        .type_name("N");
+    return command.add_whole_number("--nodes N", request.nodes,
+                                    "nodes of the job (1; in an allocation all of its nodes)",
+                                    {1, 100'000});
   }));
   all.push_back(once(command, "--ntasks_per_node", [&] {
     return command
-        .add_option("--ntasks_per_node", request.ntasks_per_node,
+        .add_option("--ntasks_per_node N", request.ntasks_per_node,
                     "processes per node (--nproc_per_node, else --gpus_per_node, else 1)")
-        .type_name("N")
         .check(must_be_count);
   }));
   all.push_back(once(command, "--seeds", [&] {
-    return command
-        .add_option("--seeds", request.seeds, "a job array, a run for each seed: 1-5 or 1,3,7")
-        .type_name("LIST");
+    return command.add_option("--seeds LIST", request.seeds,
+                              "a job array, a run for each seed: 1-5 or 1,3,7");
   }));
   for (const SchedulerOption& option : options()) {
     all.push_back(once(command, option.flag, [&] {
       std::string& value = request.values[option.flag];
-      return option.value.empty() ? command.add_flag(option.flag, value, option.about)
-                                  : command.add_option(option.flag, value, option.about)
-                                        .type_name(option.value)
-                                        .check(must_be_one_line);
+      return option.value.empty()
+                 ? command.add_flag(option.flag, value, option.about)
+                 : command.add_option(option.flag + " " + option.value, value, option.about)
+                       .check(must_be_one_line);
     }));
   }
   const SchedulerOption more = argument_option();
-  all.push_back(command.add_option(more.flag, arguments_, more.about)
-                    .type_name(more.value)
-                    .one_value_each()
+  all.push_back(command.add_option(more.flag + " " + more.value, arguments_, more.about)
                     .check([this](const std::string& text) { return must_be_argument(text); }));
   return all;
 }

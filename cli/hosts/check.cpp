@@ -46,10 +46,8 @@ void CheckAction::add_options(Options& command) {
   command.add_option("--distributed_ip_and_port", listener_,
                      "where rank 0 would listen: IP:PORT of the first host, or auto (auto)");
   add_environment_flags(command, environment_);
-  command
-      .add_option("--code_path,--allenact_path", code_path_,
-                  "where the current folder would go on the hosts")
-      .type_name("PATH");
+  command.add_option("--code_path,--allenact_path PATH", code_path_,
+                     "where the current folder would go on the hosts");
   command.add_flag("--no_trainer", no_trainer_,
                    "for programs of your own: do not look for the bundled trainer");
 }

@@ -60,15 +60,13 @@ void CleanAction::add_options(Options& command) {
   add_host_options(command, hosts_);
   command.add_flag("--delete", delete_, "delete what no run uses");
   command
-      .add_option("--older_than", days_,
+      .add_option("--older_than DAYS", days_,
                   "with --delete: only what nothing has used for so many days")
-      .check(must_be_from(0, 36500))
-      .type_name("DAYS");
+      .check(must_be_from(0, 36500));
   command
-      .add_option("--max_gb", max_gb_,
+      .add_option("--max_gb N", max_gb_,
                   "with --delete: the longest unused, until a host keeps N gigabytes")
-      .check(must_be_from(0, 1e6))
-      .type_name("N");
+      .check(must_be_from(0, 1e6));
   command.add_flag("--yes", yes_, "do not ask before deleting");
 }
 

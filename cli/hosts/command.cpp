@@ -229,9 +229,8 @@ void CommandAction::add_options(Options& command) {
   place_->add_options(command, command_);
   command_flag_ = command.find("--command");
   command.add_flag("--shell", shell_, "join the words after -- with blanks, as ssh does");
-  command.add_option("--timeout", timeout_, "end the command after this many seconds")
-      .check(must_be_seconds)
-      .type_name("SECONDS");
+  command.add_option("--timeout SECONDS", timeout_, "end the command after this many seconds")
+      .check(must_be_seconds);
   command.add_flag("--stdin", stdin_, "give standard input to the command on all hosts");
   command.add_flag("--fail_fast", fail_fast_,
                    "the first host that fails ends the command on the others");

@@ -108,15 +108,13 @@ bool is_job(const std::string& text) {
 
 void ConfigAction::add_options(Options& command) {
   add_host_options(command, hosts_);
-  command.add_option("--config_script", script_file_, "the set-up script").type_name("FILE");
+  command.add_option("--config_script FILE", script_file_, "the set-up script");
   command.add_flag("--follow", follow_, "show each host's last line, and wait for the end");
   command.add_flag("--force", force_, "first end a set-up script that is still running");
   command.add_flag("--distribute_public_key", distribute_public_key_,
                    "add this machine's public key to each host's authorized_keys, once");
-  command
-      .add_option("--public_key", public_key_file_,
-                  "that key (~/.ssh/id_ed25519.pub, id_ecdsa.pub or id_rsa.pub)")
-      .type_name("FILE");
+  command.add_option("--public_key FILE", public_key_file_,
+                     "that key (~/.ssh/id_ed25519.pub, id_ecdsa.pub or id_rsa.pub)");
 }
 
 void ConfigAction::check_flags() const {

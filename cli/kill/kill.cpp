@@ -58,10 +58,8 @@ void KillAction::add_options(Options& command) {
   command.add_option("RUN", runs_,
                      "run ids or parts of them; last, last-1; none: ask about each run that runs");
   command.add_flag("--all", all_, "every recorded run");
-  command
-      .add_option("--screen_ids_file", screen_ids_file_,
-                  "a killfile at another place, also one of AllenAct's")
-      .type_name("FILE");
+  command.add_option("--screen_ids_file FILE", screen_ids_file_,
+                     "a killfile at another place, also one of AllenAct's");
   command.add_option("--grace", grace_, "seconds between TERM and KILL (5)")
       .check(must_be_from(0.0, 3600.0));
   command.add_flag("--yes", yes_, "end without asking; the killfile is kept (see --delete)");

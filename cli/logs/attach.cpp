@@ -141,10 +141,8 @@ class AttachAction : public Action {
 
 void AttachAction::add_options(Options& command) {
   command.add_option("RUN", run_, "a run's id or a part of it; last, last-1 (the newest run)");
-  command
-      .add_option("-m,--machine", machine_,
-                  "the machine's id or host; optional if there is only one")
-      .type_name("I");
+  command.add_option("-m,--machine I", machine_,
+                     "the machine's id or host; optional if there is only one");
   add_connect_options(command, hosts_);
 }
 

@@ -81,28 +81,24 @@ void LogsAction::add_options(Options& command) {
   const Option follow =
       command.add_flag("-f,--follow", follow_, "follow the logs until the run has ended");
   const Option machine = command
-                             .add_option("-m,--machine", machines_,
+                             .add_option("-m,--machine I", machines_,
                                          "only the machine with this id or host; repeatable")
-                             .type_name("I")
                              .take_all();
-  const Option rank =
-      command.add_whole_number("--rank", selection_.ranks, "only the lines of these ranks: 3,7")
-          .type_name("R[,R...]")
-          .delimiter(',');
+  const Option rank = command
+                          .add_whole_number("--rank R[,R...]", selection_.ranks,
+                                            "only the lines of these ranks: 3,7")
+                          .delimiter(',');
   const Option since =
-      command.add_option("--since", since_, "only lines since then: 30s, 10m, 2h, 3d, or a time")
-          .type_name("TIME")
+      command
+          .add_option("--since TIME", since_, "only lines since then: 30s, 10m, 2h, 3d, or a time")
           .check(must_be_since);
   const Option grep =
       command
-          .add_option("--grep", selection_.pattern,
+          .add_option("--grep PATTERN", selection_.pattern,
                       "only lines that match this extended regular expression; the hosts look")
-          .type_name("PATTERN")
           .check(must_be_pattern);
-  command
-      .add_whole_number("-n,--tail", selection_.tail,
-                        "the last N lines of each log, instead of all")
-      .type_name("N");
+  command.add_whole_number("-n,--tail N", selection_.tail,
+                           "the last N lines of each log, instead of all");
   const Option fold =
       command.add_flag("--fold", fold_, "show a line that several machines print only once");
   const Option first =

@@ -92,29 +92,21 @@ bool has_sent_image(const std::optional<Container>& container, const std::string
 }  // namespace
 
 void add_environment_flags(Options& command, EnvironmentFlags& flags) {
+  command.add_option("--env_activate_path PATH", flags.activate,
+                     "on the hosts: a script to source first, or the folder of a virtual or conda "
+                     "environment");
+  command.add_option(
+      "--modules NAMES", flags.modules,
+      "environment modules to load on the hosts, after a purge: 'cuda/12 python/3.11'");
+  command.add_option("--container IMAGE", flags.container,
+                     "run inside this image: a path on the hosts, or the name of a podman image");
   command
-      .add_option("--env_activate_path", flags.activate,
-                  "on the hosts: a script to source first, or the folder of a virtual or conda "
-                  "environment")
-      .type_name("PATH");
-  command
-      .add_option("--modules", flags.modules,
-                  "environment modules to load on the hosts, after a purge: 'cuda/12 python/3.11'")
-      .type_name("NAMES");
-  command
-      .add_option("--container", flags.container,
-                  "run inside this image: a path on the hosts, or the name of a podman image")
-      .type_name("IMAGE");
-  command
-      .add_option("--container_engine", flags.container_engine,
+      .add_option("--container_engine ENGINE", flags.container_engine,
                   "apptainer, podman or charliecloud (by the kind of image)")
-      .type_name("ENGINE")
       .one_of({"apptainer", "podman", "charliecloud"});
-  command
-      .add_option("--bind", flags.binds,
-                  "bind a host's folder into the container, at the same path or at DST; repeatable")
-      .type_name("SRC[:DST]")
-      .one_value_each();
+  command.add_option(
+      "--bind SRC[:DST]", flags.binds,
+      "bind a host's folder into the container, at the same path or at DST; repeatable");
   command.add_flag("--torchrun", flags.torchrun,
                    "the program is a Python script, and torchrun starts its processes");
 }

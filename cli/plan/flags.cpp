@@ -37,76 +37,52 @@ WholeNumbers numbers_of(std::string_view field) {
 /// Those of both commands. `code_path`: what that flag is about.
 void add_shared_flags(Options& command, RunFlags& flags, const std::vector<std::string>& engines,
                       const std::string& code_path) {
-  command.add_option("--launcher", flags.run.engine, "what starts the processes (ssh)")
-      .type_name(fmt::format("{}", fmt::join(engines, "|")))
+  command
+      .add_option(fmt::format("--launcher {}", fmt::join(engines, "|")), flags.run.engine,
+                  "what starts the processes (ssh)")
       .check(must_be_engine)
       .one_of(engines);
   command.add_option("--distributed_ip_and_port", flags.listener,
                      "where rank 0 listens: IP:PORT of the first host, or auto (auto)");
-  command
-      .add_option("--config_kwargs", flags.config_kwargs,
-                  R"(settings to merge into the experiment: '{"train":{"epochs":3}}')")
-      .type_name("JSON");
+  command.add_option("--config_kwargs JSON", flags.config_kwargs,
+                     R"(settings to merge into the experiment: '{"train":{"epochs":3}}')");
   command.add_whole_number("-s,--seed", flags.run.seed,
                            "random seed, the same on every machine (any; it is recorded)",
                            {0, std::numeric_limits<std::uint64_t>::max()});
-  command
-      .add_option("--environment", flags.environment_file,
-                  "install its packages there: requirements.txt, …")
-      .type_name("FILE");
-  command
-      .add_option("--extra", flags.extras,
-                  "with a uv.lock: an extra of its project to install, too; repeatable")
-      .type_name("NAME")
-      .one_value_each();
-  command
-      .add_option("--group", flags.groups,
-                  "with a uv.lock: a dependency group to install, too; repeatable")
-      .type_name("NAME")
-      .one_value_each();
+  command.add_option("--environment FILE", flags.environment_file,
+                     "install its packages there: requirements.txt, …");
+  command.add_option("--extra NAME", flags.extras,
+                     "with a uv.lock: an extra of its project to install, too; repeatable");
+  command.add_option("--group NAME", flags.groups,
+                     "with a uv.lock: a dependency group to install, too; repeatable");
   command.add_flag("--system_site_packages", flags.system_site_packages,
                    "with --environment: the hosts' own Python packages are seen beside it");
   add_environment_flags(command, flags.environment);
-  command.add_option("--code_path,--allenact_path", flags.code_path, code_path).type_name("PATH");
-  command
-      .add_option("--output_dir", flags.run.output_dir,
-                  "a folder for outputs on the hosts (experiment_output, in the code folder)")
-      .type_name("PATH");
+  command.add_option("--code_path,--allenact_path PATH", flags.code_path, code_path);
+  command.add_option("--output_dir PATH", flags.run.output_dir,
+                     "a folder for outputs on the hosts (experiment_output, in the code folder)");
   command.add_option("--extra_tag", flags.extra_tag, "text to include in the run's id");
   command.add_option("-n,--nproc_per_node", flags.nproc_per_node,
                      "processes per machine; auto: one per GPU (auto)");
+  command.add_option("--gpus LIST", flags.run.gpus,
+                     "the GPUs of each machine to use, such as 0,2 or GPU-UUID (all)");
   command
-      .add_option("--gpus", flags.run.gpus,
-                  "the GPUs of each machine to use, such as 0,2 or GPU-UUID (all)")
-      .type_name("LIST");
-  command
-      .add_option("--on_failure", flags.run.on_failure,
+      .add_option("--on_failure stop|leave", flags.run.on_failure,
                   "when a machine fails: stop the others' processes, or leave them (stop)")
-      .type_name("stop|leave")
       .one_of({"stop", "leave"});
-  command
-      .add_whole_number("--max_restarts", flags.run.max_restarts,
-                        "restarts of the whole run after failures (0)", {0, 1000})
-      .type_name("N");
-  command
-      .add_whole_number("--lost_after", flags.run.lost_after,
-                        "a machine without a sign of life for this long has failed (60)",
-                        numbers_of("lost_after"))
-      .type_name("SECONDS");
-  command
-      .add_whole_number("--nice", flags.run.nice,
-                        "the niceness of the run's processes: 19 lets all others go first (0)",
-                        numbers_of("nice"))
-      .type_name("N");
+  command.add_whole_number("--max_restarts N", flags.run.max_restarts,
+                           "restarts of the whole run after failures (0)", {0, 1000});
+  command.add_whole_number("--lost_after SECONDS", flags.run.lost_after,
+                           "a machine without a sign of life for this long has failed (60)",
+                           numbers_of("lost_after"));
+  command.add_whole_number("--nice N", flags.run.nice,
+                           "the niceness of the run's processes: 19 lets all others go first (0)",
+                           numbers_of("nice"));
   add_program_flags(command, flags.program);
-  command.add_option("--export", flags.exports, "VAR or VAR=VALUE for its processes; repeatable")
-      .type_name("VAR[=VALUE]")
-      .one_value_each();
-  command
-      .add_option("--env_file", flags.env_files,
-                  "a file of lines VAR=VALUE, for secret values; repeatable")
-      .type_name("FILE")
-      .one_value_each();
+  command.add_option("--export VAR[=VALUE]", flags.exports,
+                     "VAR or VAR=VALUE for its processes; repeatable");
+  command.add_option("--env_file FILE", flags.env_files,
+                     "a file of lines VAR=VALUE, for secret values; repeatable");
   const auto relay = command.add_flag(
       "--relay", flags.relay,
       "hosts pass the code on to each other, however little it is (three hosts and more: 16 MB)");
@@ -114,12 +90,9 @@ void add_shared_flags(Options& command, RunFlags& flags, const std::vector<std::
       .add_flag("--no_relay", flags.no_relay,
                 "this machine sends the code to each host itself; no host opens a port for it")
       .excludes(relay);
-  command
-      .add_option("--data", flags.data,
-                  "files or a folder to copy to all hosts before the start, to the same path or "
-                  "to DST; repeatable")
-      .type_name("SRC[:DST]")
-      .one_value_each();
+  command.add_option("--data SRC[:DST]", flags.data,
+                     "files or a folder to copy to all hosts before the start, to the same path or "
+                     "to DST; repeatable");
   command.add_flag("--no_trainer_bundle", flags.no_trainer_bundle,
                    "do not send this machine's trainer to hosts that have none");
   command.add_flag("-f,--follow", flags.follow, "print all machines' logs until the run ends");
@@ -138,8 +111,7 @@ void add_run_flags(Options& command, RunFlags& flags, const std::vector<std::str
       "runs on this machine.");
   add_host_options(command, flags.hosts);
   const auto resume =
-      command.add_option("--resume", flags.resume, "go on from that run's newest checkpoint")
-          .type_name("RUN");
+      command.add_option("--resume RUN", flags.resume, "go on from that run's newest checkpoint");
   command
       .add_flag("--resync", flags.resync,
                 "with --resume, send the current folder as it is now, and not the run's code")
@@ -151,15 +123,10 @@ void add_run_flags(Options& command, RunFlags& flags, const std::vector<std::str
   add_shared_flags(command, flags, engines,
                    "where the current folder goes on the hosts (the same path below the home "
                    "folder, else ~/NAME)");
-  command.add_option("--exclude", flags.excludes, "files not to send; repeatable")
-      .type_name("PATTERN")
-      .one_value_each();
-  command
-      .add_option(
-          "--include", flags.includes,
-          "a file or folder to send although git ignores it or dtool fetched it; repeatable")
-      .type_name("PATH")
-      .one_value_each();
+  command.add_option("--exclude PATTERN", flags.excludes, "files not to send; repeatable");
+  command.add_option(
+      "--include PATH", flags.includes,
+      "a file or folder to send although git ignores it or dtool fetched it; repeatable");
   const auto no_sync =
       command.add_flag("--no_sync", flags.no_sync, "do not send the current folder")
           .excludes(*command.find("--relay"))
@@ -211,18 +178,16 @@ void add_program_flags(Options& command, ProgramFlags& flags) {
                    "replace {rank}, {machine_id}, {listener} and the like in the program's words");
   const auto rendezvous =
       command
-          .add_option("--rendezvous", flags.rendezvous,
+          .add_option("--rendezvous env|never", flags.rendezvous,
                       "never: the program gets no RANK, MASTER_ADDR and the like (env)")
-          .type_name("env|never")
           .one_of({"env", "never"});
   command
       .add_flag("--independent", flags.independent,
                 "each process is a job of its own: rank 0 of 1; a failure ends no other process")
       .excludes(rendezvous);
-  command
-      .add_whole_number("--ends_with", flags.ends_with,
-                        "the run ends well when this machine's program does; the others' are ended")
-      .type_name("MACHINE");
+  command.add_whole_number(
+      "--ends_with MACHINE", flags.ends_with,
+      "the run ends well when this machine's program does; the others' are ended");
 }
 
 std::optional<std::string_view> find_placeholder(const std::vector<std::string>& program) {

@@ -85,31 +85,26 @@ class PlotAction : public Action {
 
 void PlotAction::add_options(Options& command) {
   command.add_option("RUN", runs_, "run ids or parts of them; last, last-1 (the newest run)");
-  command.add_option("--file", files_, "a metrics.jsonl or comm.jsonl on this machine; repeatable")
-      .type_name("FILE")
-      .one_value_each();
+  command.add_option("--file FILE", files_,
+                     "a metrics.jsonl or comm.jsonl on this machine; repeatable");
   command
-      .add_option("--metrics", metrics_,
+      .add_option("--metrics NAMES", metrics_,
                   "metrics, joined by commas (loss,learning_rate,samples_per_s,test_accuracy)")
-      .delimiter(',')
-      .type_name("NAMES")
-      .one_value_each();
+      .delimiter(',');
   command
-      .add_option("--output", output_,
+      .add_option("--output FILE", output_,
                   "draw a picture into this .svg, .png or .pdf file, with gnuplot")
-      .check(must_be_picture)
-      .type_name("FILE");
+      .check(must_be_picture);
   command
-      .add_option("--size", size_,
+      .add_option("--size WIDTHxHEIGHT", size_,
                   "characters of the terminal's plot, pixels of a picture (1200x800)")
-      .check(must_be_size)
-      .type_name("WIDTHxHEIGHT");
-  command.add_option("--x_axis", x_axis_, "steps, or seconds of running time (steps)")
-      .one_of({"steps", "seconds"})
-      .type_name("WHAT");
-  command.add_option("--y_axis", y_axis_, "auto, linear or log (auto: log if values span decades)")
-      .one_of({"auto", "linear", "log"})
-      .type_name("SCALE");
+      .check(must_be_size);
+  command.add_option("--x_axis WHAT", x_axis_, "steps, or seconds of running time (steps)")
+      .one_of({"steps", "seconds"});
+  command
+      .add_option("--y_axis SCALE", y_axis_,
+                  "auto, linear or log (auto: log if values span decades)")
+      .one_of({"auto", "linear", "log"});
   add_connect_options(command, hosts_);
 }
 

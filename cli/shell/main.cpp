@@ -88,10 +88,10 @@ void add_console_options(CLI::App& app, ConsoleOptions& options) {
       .group("Output");
   command.add_flag("--quiet", options.quiet, "no progress and no summaries").group("Output");
   Option(app.add_option_function<std::string>(
-             "--color", [&options](const std::string& text) { options.color = colors.at(text); },
-             "auto, always or never (auto)"))
+                "--color", [&options](const std::string& text) { options.color = colors.at(text); },
+                "auto, always or never (auto)")
+             ->type_name("WHEN"))
       .one_of({"auto", "always", "never"})
-      .type_name("WHEN")
       .group("Output");
 }
 

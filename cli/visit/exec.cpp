@@ -53,9 +53,8 @@ class RunPlace : public CommandPlace {
 void RunPlace::add_options(Options& command, std::string&) {
   command.add_option("RUN", id_, "a run's id or a part of it; last, last-1").required();
   command
-      .add_option("-m,--machine", machines_,
+      .add_option("-m,--machine I", machines_,
                   "only on the machine with this id or host; repeatable (all)")
-      .type_name("I")
       .take_all();
   add_connect_options(command, hosts_);
   command.footer(

@@ -114,13 +114,11 @@ void ForwardAction::add_options(Options& command) {
   command.add_option("RUN|HOST", where_, "a run's id or its beginning, last, last-1; or a host")
       .required();
   command
-      .add_option("PORT", wishes_,
+      .add_option("PORT [HERE:]THERE", wishes_,
                   "a port there; HERE:THERE gives it another number on this machine")
-      .type_name("[HERE:]THERE")
       .required();
-  command
-      .add_option("-m,--machine", machine_, "the run's machine, by its id or host (its first one)")
-      .type_name("I");
+  command.add_option("-m,--machine I", machine_,
+                     "the run's machine, by its id or host (its first one)");
   command.add_flag("--open", open_, "show the first port in the web browser");
   add_connect_options(command, hosts_);
 }

@@ -57,8 +57,7 @@ void SshAction::add_options(Options& command) {
   command.add_option("RUN|HOST", target_,
                      "a run's id or its beginning, last, last-1, or a host (the newest run that "
                      "runs)");
-  command.add_option("-m,--machine", machine_, "the run's machine with this id or host (0)")
-      .type_name("I");
+  command.add_option("-m,--machine I", machine_, "the run's machine with this id or host (0)");
   add_connect_options(command, hosts_);
   command.footer(
       "dtool ssh last is a shell in the folder, environment and container of the newest run, with "

@@ -77,12 +77,10 @@ class TensorboardAction : public Action, public ssh::Events {
 void TensorboardAction::add_options(Options& command) {
   options_.emplace(command);
   command.add_option("RUN", id_, "a run's id or a part of it; last, last-1 (the newest run)");
-  command.add_option("-m,--machine", machine_, "the run's machine with this id or host (0)")
-      .type_name("I");
-  command
-      .add_option("--logdir", folder_,
-                  "a folder there (the run's outputs if there are events in them, else its folder)")
-      .type_name("PATH");
+  command.add_option("-m,--machine I", machine_, "the run's machine with this id or host (0)");
+  command.add_option(
+      "--logdir PATH", folder_,
+      "a folder there (the run's outputs if there are events in them, else its folder)");
   command.add_flag("--open", open_, "show it in the web browser");
   add_connect_options(command, hosts_);
 }
