@@ -30,11 +30,11 @@ class UsageError : public std::runtime_error {
       : std::runtime_error(hint.empty() ? sentence : sentence + "\nhint: " + hint) {}
 };
 
-/// What an action gets from main.
 /// How hosts are reached.
 using Reach =
     std::function<std::unique_ptr<ssh::Remote>(std::vector<ssh::Host>, const ssh::ConnectOptions&)>;
 
+/// What an action gets from main.
 struct Invocation {
   Console& console;
   SettingsFiles& settings;

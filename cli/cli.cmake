@@ -47,7 +47,6 @@ add_library(dtool_cli STATIC
   cli/engines/mpi.cpp
   cli/engines/scheduler.cpp
   cli/engines/slurm.cpp
-  cli/engines/ssh.cpp
   cli/host_options.cpp
   cli/host_output.cpp
   cli/hosts/check.cpp

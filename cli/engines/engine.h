@@ -42,17 +42,20 @@ class Engine {
   /// The hosts that dtool reaches. Throws UsageError, std::invalid_argument.
   virtual Targets reach(const RunFlags& flags, const Settings& settings) const;
 
-  /// Gives the plan its machines with their hosts, and their process counts if known already.
-  /// Throws UsageError on flags that do not go with this engine.
-  virtual void place(const RunFlags& flags, const Targets& targets, RunPlan& plan) const = 0;
+  /// Gives the plan its machines with their hosts, and their process counts if known already: a
+  /// machine on each of the targets' hosts. Throws UsageError on flags that do not go with this
+  /// engine.
+  virtual void place(const RunFlags& flags, const Targets& targets, RunPlan& plan) const;
 
-  /// Adds what this engine needs on the hosts.
-  virtual void add_needs(const RunPlan& /*plan*/, Needs& /*needs*/) const {}
+  /// Adds what this engine needs on the hosts: a session on each that watches the others.
+  virtual void add_needs(const RunPlan& plan, Needs& needs) const;
 
-  /// Completes the plan with what only the hosts could tell. False if the answers do not fit
-  /// together; the reason has been printed.
+  /// Completes the plan with what only the hosts could tell: with a machine on each, its processes
+  /// from flags, slots and its GPUs; then their ranks, the trainer's paths, the supervision's port,
+  /// and the address and port of rank 0. False if the answers do not fit together, as where some
+  /// machine cannot reach that address; the reason has been printed.
   virtual bool complete(Console& console, const RunFlags& flags, const Targets& targets,
-                        const std::vector<Checked>& checked, RunPlan& plan) const = 0;
+                        const std::vector<Checked>& checked, RunPlan& plan) const;
 
   /// Where rank 0 listens without a flag, for --dry_run.
   virtual std::string_view usual_listener() const {
@@ -91,17 +94,6 @@ std::string engine_title(std::string_view name);
 const Engine& choose_engine(const std::vector<std::unique_ptr<Engine>>& engines,
                             const RunFlags& flags);
 
-// For engines with a machine on each host:
-
-/// Puts a machine on each of the targets' hosts.
-void place_on_hosts(const Targets& targets, RunPlan& plan);
-
-/// Sets the machines' processes from flags, slots and the hosts' GPUs; then their ranks, the
-/// trainer's paths, and the address and port of rank 0. False: some machine cannot reach that, and
-/// the user has been told.
-bool complete_from_hosts(Console& console, const RunFlags& flags, const Targets& targets,
-                         const std::vector<Checked>& checked, RunPlan& plan);
-
 /// Gives a machine the trainer that was found on a host.
 void take_trainer(const Checked& checked, MachinePlan& machine);
 
@@ -110,9 +102,6 @@ void take_trainer(const Checked& checked, MachinePlan& machine);
 
 /// Whether machine 0 listens for the others: there are others, and their failures matter.
 bool has_coordinator(const RunPlan& plan);
-
-/// Sets where it listens.
-void place_coordinator(const std::vector<Checked>& checked, RunPlan& plan);
 
 /// A machine's job: the variables for environment.sh, then the scripts `parts` in order; with the
 /// experiment and, unless failures are left alone, the supervision.

@@ -130,7 +130,7 @@ void MpiEngine::place(const RunFlags& flags, const Targets& targets, RunPlan& pl
       ssh::ClientConfig::read(targets.connect.config_file, targets.connect.settings);
   const ssh::Host& first = targets.hosts.front();
   const std::string user = first.is_local ? "" : config.resolve(first).user;
-  place_on_hosts(targets, plan);
+  Engine::place(flags, targets, plan);
   for (MachinePlan& machine : plan.machines) {
     if (machine.host.is_local && machine.id != 0) {
       throw UsageError(fmt::format("mpirun on the first machine, {}, cannot reach `local`",
@@ -148,7 +148,7 @@ void MpiEngine::place(const RunFlags& flags, const Targets& targets, RunPlan& pl
 }
 
 void MpiEngine::add_needs(const RunPlan& plan, Needs& needs) const {
-  needs.is_supervised = has_coordinator(plan);
+  Engine::add_needs(plan, needs);
   std::vector<ssh::Host> hosts;
   for (const MachinePlan& machine : plan.machines) hosts.push_back(machine.host);
   std::string text = assign_array(
@@ -190,8 +190,7 @@ bool MpiEngine::complete(Console& console, const RunFlags& flags, const Targets&
   // Behind a jump host or a translated address, the network is not known from here.
   if (std::ranges::find(plan.networks, "unknown") != plan.networks.end()) plan.networks.clear();
   if (address && plan.address.empty() && targets.hosts.front().is_local) plan.address = *address;
-  place_coordinator(checked, plan);
-  return complete_from_hosts(console, flags, targets, checked, plan) &&
+  return Engine::complete(console, flags, targets, checked, plan) &&
          (np_ == 0 || fill_slots(console, plan));
 }
 

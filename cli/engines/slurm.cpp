@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Slurm as a scheduler: its flags, directives and functions. Also the user's own allocation: if
 // dtool runs in one, nothing is queued and srun starts the processes at once.
-#include "cli/engines/slurm.h"
+#include "cli/engines/scheduler.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,6 @@
 #include <set>
 
 #include "cli/action.h"
-#include "cli/engines/scheduler.h"
 #include "cli/scripts.h"
 #include "ssh/host/session/rank.h"
 #include "ssh/wire/words.h"

@@ -9,7 +9,6 @@
 #include "cli/host_options.h"
 #include "cli/host_output.h"
 #include "cli/hosts/check_facts.h"
-#include "cli/hosts/listener_trial.h"
 #include "cli/plan/code_tree.h"
 #include "cli/plan/flags.h"
 #include "cli/plan/plan.h"

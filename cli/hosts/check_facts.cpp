@@ -78,13 +78,13 @@ void add_machine(Facts& facts, const host::CheckReply& reply) {
   add_text(facts, "driver", hardware.driver);
 }
 
-/// The program that holds a run's sessions if screen is missing.
 void add_rsync(Facts& facts, const host::CheckReply& reply) {
   if (!reply.survey->rsync.empty()) return add_text(facts, "rsync", reply.survey->rsync);
   facts.push_back({"rsync", "no usable rsync: dtool fetch and dtool copy --from need it",
                    Verdict::warning, install_hint(reply.lacks.package_manager, {"rsync"})});
 }
 
+/// The program that holds a run's sessions if screen is missing.
 void add_terminal(Facts& facts, const host::CheckReply& reply) {
   if (!reply.lacks.has_terminal) {
     facts.push_back({"terminal",

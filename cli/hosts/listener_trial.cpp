@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/hosts/listener_trial.h"
+#include "cli/hosts/check_facts.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/plot/chart.h"
+#include "cli/plot/panel.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: MIT
-// The panels of a plot: one per metric, with the curves of all runs. Plain numbers only; chart.cpp
-// draws them with characters, picture.cpp as a picture.
+// The panels of a plot: one per metric, with the curves of all runs; and how they are drawn, with
+// characters (chart.cpp) or as a picture (picture.cpp).
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "cli/console.h"
 #include "cli/plot/plot_sources.h"
+#include "killfiles/killfile.h"
+#include "ssh/remote.h"
 
 namespace dtool::cli {
 
@@ -74,5 +79,59 @@ void share_x(std::vector<Panel>& panels);
 /// The curve with at most four points for each of `columns` columns (first, lowest, highest and
 /// last) and its gaps, so that it looks the same. A shorter curve is returned unchanged.
 PanelCurve thinned(const PanelCurve& curve, std::size_t columns);
+
+// Panels drawn with characters: curves in braille, 2 by 4 dots a character, axes with numbers.
+
+/// `text` in the colour of a run, if the terminal supports colours.
+using PaintRun = std::function<std::string(std::size_t run, std::string_view text)>;
+
+/// A panel with fewer columns is unreadable.
+inline constexpr std::size_t kLeastColumns = 24;
+inline constexpr std::size_t kLeastRows = 6;
+
+/// `rows` lines, each `columns` characters wide. If the panel has several curves, each shows its
+/// run's number (from 1), so that it can be identified without colours.
+std::vector<std::string> draw_chart(const Panel& panel, std::size_t columns, std::size_t rows,
+                                    const PaintRun& paint);
+
+/// All panels within `columns` and `rows`, but none below kLeastRows. Three or more panels stand in
+/// pairs beside each other if they fit.
+std::vector<std::string> draw_charts(const std::vector<Panel>& panels, std::size_t columns,
+                                     std::size_t rows, const PaintRun& paint);
+
+// Curves on the terminal: of `dtool plot`, and of a training that `dtool run` has followed to its
+// end.
+
+/// Prints the sources' names and the panels within that many characters.
+void show_charts(Console& console, const std::vector<PlotSource>& sources,
+                 const std::vector<Panel>& panels, std::size_t columns, std::size_t rows);
+
+/// Reads the metrics of a run that has ended and draws the usual ones, if standard output is a
+/// terminal and neither --json nor --quiet was given. Returns whether there was a curve; without
+/// one nothing is said. `remote` has the hosts of the run.
+bool show_curves_at_end(Console& console, ssh::Remote& remote, const killfiles::Killfile& killfile);
+
+// A plot as a picture: the script for gnuplot, which draws the picture file.
+
+// A plot as a picture: the script for gnuplot. picture.cpp runs gnuplot.
+
+enum class Picture { svg, png, pdf };
+
+/// The data of a picture. `names`: the runs' names in the legend.
+struct PictureRequest {
+  Picture kind = Picture::svg;
+  std::size_t width = 1200;  ///< pixels, of which a PDF has 96 to an inch
+  std::size_t height = 800;
+  std::vector<std::string> names;
+  std::vector<Panel> panels;
+};
+
+/// The script; it makes gnuplot write the picture to standard output. Curves are thinned to the
+/// picture's resolution. Names may hold any character.
+std::string gnuplot_script(const PictureRequest& request);
+
+/// Draws the picture into `file`. Throws UsageError if gnuplot is missing or fails, or if the file
+/// cannot be written.
+void write_picture(const PictureRequest& request, const std::string& file);
 
 }  // namespace dtool::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/plot/picture.h"
+#include "cli/plot/panel.h"
 
 #include <fmt/format.h>
 

@@ -113,11 +113,11 @@ killfiles::HostIdentity identity_of(const std::string& line, const ssh::HostResu
 
 // What hosts lack for a run's environment, from the answers of scripts/ready.sh.
 
-/// Modules, an environment, an image or an engine that is missing or does not work, each with a
-/// hint at how to mend it; `needs` says whether a run will send some of it.
 /// Variables of the log-in, `NAME=VALUE`, that do not count beside the environment that was named.
 std::vector<std::string> left_out_variables(const ssh::Answers& answers);
 
+/// Modules, an environment, an image or an engine that is missing or does not work, each with a
+/// hint at how to mend it; `needs` says whether a run will send some of it.
 std::vector<Lack> environment_lacks(const ssh::Answers& answers, std::string_view package_manager,
                                     const Needs& needs = {});
 

@@ -87,8 +87,8 @@ struct PackageNeeds {
   std::vector<std::string> extras;  ///< the extras of the project of a uv.lock
   std::vector<std::string> groups;  ///< the dependency groups of the project of a uv.lock
   OwnPackages own_packages = OwnPackages::hidden;
-  std::vector<std::string> held = {};  ///< `NAME==VERSION`, which are there already
-  bool keeps_held = false;             ///< nothing else may want another version of those
+  std::vector<std::string> held = {};  ///< packages that are there already, as `NAME==VERSION`
+  bool keeps_held = false;             ///< refuse packages that want another version of a held one
   /// The file that messages name, and where names in `file` begin.
   std::filesystem::path origin = {};
 };

@@ -61,8 +61,6 @@ std::string stranger_at(const killfiles::Machine& machine, const std::string& ho
 // Deletes what a run that has ended left in ~/.dtool/runs on its hosts. `dtool kill --delete` and
 // `dtool list --prune` use it.
 
-class Console;
-
 enum class What { tree, all };  ///< the run's own tree, or the whole folder of the run
 
 /// Deletes it on all hosts of the run, which are the remote's. Names the folders that keep what the
@@ -73,8 +71,6 @@ std::size_t remove_on_hosts(Console& console, ssh::Remote& remote,
 
 // A run that is about to start, for run and config: its id and its killfile. What the check left on
 // the hosts is deleted if nothing is started.
-
-class Console;
 
 /// A unique name for a run: `<name>_20261121-034512-3fa91c`, with harmless characters only.
 std::string make_run_id(const std::string& name);

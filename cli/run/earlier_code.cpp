@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/run/earlier_code.h"
+#include "cli/run/earlier_run.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -83,7 +83,7 @@ EarlierCode::EarlierCode(Console& console, const RunRecord& earlier, Start start
   remote_ = ssh::make_fleet(std::move(hosts), connect);
 }
 
-/// What is still missing, the place before this one may lack too.
+/// Tells which files `place` and all places before it lack.
 void EarlierCode::note_lack(const std::string& place) {
   const std::vector<std::string>& missing = restored_->missing();
   if (missing.empty()) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/run/earlier_outputs.h"
+#include "cli/run/earlier_run.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/run/make_ready.h"
+#include "cli/run/steps.h"
 
 #include <fmt/format.h>
 

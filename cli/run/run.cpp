@@ -18,12 +18,9 @@
 #include "cli/plan/program_words.h"
 #include "cli/record/record.h"
 #include "cli/record/recorded.h"
-#include "cli/run/earlier_outputs.h"
 #include "cli/run/earlier_run.h"
-#include "cli/run/make_plan.h"
-#include "cli/run/make_ready.h"
 #include "cli/run/run_report.h"
-#include "cli/run/start_run.h"
+#include "cli/run/steps.h"
 #include "ssh/fanout/fleet.h"
 
 namespace dtool::cli {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/run/start_run.h"
+#include "cli/run/steps.h"
 
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@
 #include "cli/kill/end_run.h"
 #include "cli/logs/follow.h"
 #include "cli/plan/program_words.h"
-#include "cli/plot/chart.h"
+#include "cli/plot/panel.h"
 #include "cli/record/record.h"
 #include "cli/record/recorded.h"
 #include "cli/watch/record_end.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The possible next words of a command line. The shells' completion scripts ask for them with
-// `dtool __complete`. They come from the same tables as --help.
+// What comes from the same tables as --help: the possible next words of a command line, for which
+// the shells' completion scripts ask with `dtool __complete`, and the man pages.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -48,5 +49,15 @@ Completion complete(const CLI::App& app, const std::vector<std::string>& words,
 /// One line per candidate, `word TAB about`, and `:files` if file names are possible. The words are
 /// as they are: the shells' scripts quote them.
 std::string to_lines(const Completion& completion);
+
+// Man pages. The build writes them with the hidden `dtool __man FOLDER DATE`.
+
+/// The page of dtool, or of a subcommand of it, in the language of man(7). `date` is `2026-11-21`.
+std::string man_page(const CLI::App& app, const std::string& date);
+
+/// Writes dtool.1 and dtool-COMMAND.1 for every command into `folder`, which is made if missing.
+/// Throws std::system_error naming the file.
+void write_man_pages(const CLI::App& app, const std::filesystem::path& folder,
+                     const std::string& date);
 
 }  // namespace dtool::cli

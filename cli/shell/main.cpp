@@ -24,7 +24,6 @@
 #include "cli/options.h"
 #include "cli/settings.h"
 #include "cli/shell/completion.h"
-#include "cli/shell/man_page.h"
 #include "killfiles/version.h"
 #include "ssh/fanout/fleet.h"
 #include "ssh/machine/files.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/shell/man_page.h"
+#include "cli/shell/completion.h"
 
 #include <fmt/format.h>
 

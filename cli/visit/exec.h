@@ -49,7 +49,8 @@ ssh::Command visit_request(const killfiles::Killfile& run, std::size_t machine);
 ssh::HostResult check_visit(const killfiles::Killfile& run, std::size_t machine,
                             ssh::HostResult result);
 
-/// Both, for all machines of the run, whose hosts are those of `remote`. Nothing: it is ready.
+/// Asks all machines of the run, whose hosts are those of `remote`, and checks their answers.
+/// Nothing: the machine is ready.
 std::vector<std::optional<ssh::HostResult>> find_unready(ssh::Remote& remote,
                                                          const killfiles::Killfile& run);
 

@@ -25,13 +25,14 @@ enum class MachineState {
   killed,       ///< dtool kill ended it
   lost,         ///< gone without an exit code: killed by SIGKILL, or the host was rebooted
   not_started,  ///< nothing of the run was started there, or it was deleted
-  cancelled,    ///< the first of several states of a scheduler: ended by it or on its order
-  timed_out,    ///< its time limit has passed
-  node_failed,
-  out_of_memory,
-  preempted,
-  unreachable,  ///< no answer, or an unreadable one
-  unproven,     ///< an answer that proves nothing: another host's, or without a run's folder
+  // These five are a scheduler's words.
+  cancelled,      ///< the scheduler ended it, on somebody's order
+  timed_out,      ///< its time limit has passed
+  node_failed,    ///< a node of its job failed
+  out_of_memory,  ///< it wanted more memory than its job may have
+  preempted,      ///< it had to make room for another job
+  unreachable,    ///< no answer, or an unreadable one
+  unproven,       ///< an answer that proves nothing: another host's, or without a run's folder
 };
 
 /// The state's name in `--json`: `not_started`.

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/hosts/check_facts.h"
-#include "cli/hosts/listener_trial.h"
 #include "cli/kill/end_run.h"
 #include "cli/ready/check_hosts.h"
 #include "cli/record/record.h"

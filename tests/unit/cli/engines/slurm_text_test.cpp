@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What Slurm says and is told, as text.
-#include "cli/engines/slurm.h"
+#include "cli/engines/scheduler.h"
 
 #include <gtest/gtest.h>
 

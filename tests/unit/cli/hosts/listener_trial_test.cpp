@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Machine 0 listens, the others connect, machine 0 ends; and what they say of it.
-#include "cli/hosts/listener_trial.h"
+#include "cli/hosts/check_facts.h"
 
 #include <gtest/gtest.h>
 

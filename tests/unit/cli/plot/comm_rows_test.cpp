@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/plot/picture.h"
+#include "cli/plot/panel.h"
 
 namespace dtool::cli {
 namespace {

@@ -6,9 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "cli/plot/chart.h"
 #include "cli/plot/panel.h"
-#include "cli/plot/picture.h"
 
 namespace dtool::cli {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Which outputs of an earlier run go where.
-#include "cli/run/earlier_outputs.h"
+#include "cli/run/earlier_run.h"
 
 #include <gtest/gtest.h>
 

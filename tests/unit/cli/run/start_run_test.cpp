@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A start that is interrupted is told like any other: sessions may run already. One that fails ends
 // what it began.
-#include "cli/run/start_run.h"
+#include "cli/run/steps.h"
 
 #include <gtest/gtest.h>
 

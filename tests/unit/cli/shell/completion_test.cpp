@@ -6,7 +6,6 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/command_line.h"
-#include "cli/shell/man_page.h"
 
 namespace dtool::cli {
 namespace {
