@@ -3,8 +3,6 @@
 // of a run.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <string>
 #include <vector>
 

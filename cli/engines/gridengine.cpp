@@ -3,7 +3,6 @@
 // the other hosts' processes by `qrsh -inherit`.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <regex>
 #include <set>
 

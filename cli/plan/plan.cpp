@@ -13,7 +13,6 @@
 #include <optional>
 #include <ranges>
 #include <set>
-#include <stdexcept>
 #include <string_view>
 #include <system_error>
 

@@ -102,8 +102,8 @@ std::string panel_script(const PictureRequest& request, std::size_t index, std::
       fmt::format("{}set logscale y\n{}set logscale x\n", panel.scale == Scale::log ? "" : "un",
                   panel.x_scale() == Scale::log ? "" : "un");
   const std::string title = panel.title + (panel.scale == Scale::log ? " (log)" : "");
-  // At the upper end of its axis: not every reader of SVG turns a text.
-  // The label's number, behind those of the legend.
+  // The title is a label at the upper end of the axis: not every reader of SVG turns a text. Its
+  // number is behind those of the legend.
   const std::size_t label = request.names.size() + 1;
   return fmt::format("{}{}{}{}set label {} {} at graph 0,1 left offset -6,1\n{}\n", script, log,
                      ticks("x", across), ticks("y", values), label, quoted(title), plots);

@@ -14,6 +14,7 @@
 #include "cli/record/recorded.h"
 #include "cli/watch/status_answer.h"
 #include "ssh/fanout/terminal_link.h"
+#include "ssh/machine/run_to_end.h"
 #include "ssh/quote.h"
 #include "ssh/wire/run.h"
 
@@ -142,6 +143,16 @@ std::string visit_line(const killfiles::Killfile& run, std::size_t machine,
     words = {"sh", "-c", kLine, "sh", words.front()};
   }
   return ssh::visit_line(visited.state_folder, words);
+}
+
+void open_in_browser(Console& console, const std::string& address) {
+  // It may stay as long as the browser, which asks here.
+  const auto browser = ssh::run_to_end(
+      {"sh", "-c",
+       "command -v xdg-open && exec setsid -f xdg-open \"$1\" </dev/null >/dev/null 2>&1", "sh",
+       address});
+  if (!browser || browser->exit_code != 0)
+    console.note(fmt::format("no browser could be started here; open {} in yours", address));
 }
 
 std::unique_ptr<Action> make_exec() {

@@ -21,7 +21,6 @@
 #include "ssh/fanout/port_forward.h"
 #include "ssh/host/network.h"
 #include "ssh/machine/files.h"
-#include "ssh/machine/run_to_end.h"
 #include "ssh/remote.h"
 #include "ssh/wire/words.h"
 
@@ -200,16 +199,6 @@ int ForwardAction::run(Invocation& invocation) {
 }
 
 }  // namespace
-
-void open_in_browser(Console& console, const std::string& address) {
-  // It may stay as long as the browser, which asks here.
-  const auto browser = ssh::run_to_end(
-      {"sh", "-c",
-       "command -v xdg-open && exec setsid -f xdg-open \"$1\" </dev/null >/dev/null 2>&1", "sh",
-       address});
-  if (!browser || browser->exit_code != 0)
-    console.note(fmt::format("no browser could be started here; open {} in yours", address));
-}
 
 std::unique_ptr<Action> make_forward() {
   return std::make_unique<ForwardAction>();
