@@ -74,16 +74,14 @@ std::vector<CopyHost> refusals(const std::vector<CopyHost>& hosts) {
     // A host that cannot be reached holds back nobody.
     if (result.failure != ssh::Failure::none) continue;
     if (result.ok() && !reply.blocked.empty()) {
-      result.exit_code = 1;
-      result.error = fmt::format("{}", fmt::join(reply.blocked, "; "));
-      result.hint = reply.blocked_hint;
+      result.fail(fmt::format("{}", fmt::join(reply.blocked, "; ")), reply.blocked_hint);
     } else if (result.ok() && host.room > reply.free) {
-      result.exit_code = 1;
-      result.error = fmt::format(
-          "too little room for {}: {} bytes ({}) are needed there and {} bytes ({}) "
-          "are free",
-          reply.folder, host.room, size_text(host.room), reply.free, size_text(reply.free));
-      result.hint = "free some space there, or name a folder on another disk";
+      result.fail(
+          fmt::format("too little room for {}: {} bytes ({}) are needed there and {} bytes ({}) "
+                      "are free",
+                      reply.folder, host.room, size_text(host.room), reply.free,
+                      size_text(reply.free)),
+          "free some space there, or name a folder on another disk");
     }
     if (!result.ok()) refused.push_back(std::move(host));
   }

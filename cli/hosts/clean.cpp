@@ -83,14 +83,9 @@ Found CleanAction::ask(ssh::Remote& remote, bool deletes) const {
   found.results = remote.run(std::move(tasks), events, {});
   for (ssh::HostResult& each : found.results) {
     if (!each.ok()) continue;
-    try {
-      for (host::KeptThing& thing : ssh::read_reply<host::KeptReply>(each).things)
-        found.things.push_back({each.host, std::move(thing)});
-    } catch (const host::BadMessage& fault) {
-      each.exit_code = kSomeFailed;
-      each.error = fault.what();
-      each.hint = fault.hint();
-    }
+    const auto reply = ssh::reply_in<host::KeptReply>(each);
+    if (!reply) continue;
+    for (const host::KeptThing& thing : reply->things) found.things.push_back({each.host, thing});
   }
   return found;
 }

@@ -145,24 +145,20 @@ std::vector<ssh::HostResult> ConfigAction::ready_hosts(Console& console, ssh::Re
   for (std::size_t i = 0; i < results.size(); ++i) {
     ssh::HostResult& result = results[i];
     if (result.failure != ssh::Failure::none) continue;
-    const auto refuse = [&result](std::string error, std::string hint = "") {
-      result.failure = ssh::Failure::not_started;
-      result.error = std::move(error);
-      result.hint = std::move(hint);
-    };
-    try {
-      const auto reply = ssh::read_reply<host::ReadyReply>(result);
-      keys_[i] = reply.key;
-      identities_[i] = identity_of(reply.host, result);
-      const std::vector<Lack> lacks = program_lacks(reply.lacks);
-      if (!lacks.empty()) {
-        refuse(lacks.front().error, lacks.front().hint);
-      } else if (!reply.running.empty() && !script_file_.empty()) {
-        refuse("a set-up script is still running there", "--force ends it first");
-        if (is_job(reply.running)) running_[i] = reply.running;
-      }
-    } catch (const host::BadMessage& error) {
-      refuse(fmt::format("the host cannot be readied: {}", error.what()));
+    const auto reply = ssh::reply_in<host::ReadyReply>(result);
+    if (!reply) {
+      result.fail(ssh::Failure::not_started, "the host cannot be readied: " + result.error);
+      continue;
+    }
+    keys_[i] = reply->key;
+    identities_[i] = identity_of(reply->host, result);
+    const std::vector<Lack> lacks = program_lacks(reply->lacks);
+    if (!lacks.empty()) {
+      result.fail(ssh::Failure::not_started, lacks.front().error, lacks.front().hint);
+    } else if (!reply->running.empty() && !script_file_.empty()) {
+      result.fail(ssh::Failure::not_started, "a set-up script is still running there",
+                  "--force ends it first");
+      if (is_job(reply->running)) running_[i] = reply->running;
     }
   }
   if (force_) end_old(console, remote, results);
@@ -298,10 +294,8 @@ int ConfigAction::conclude(Invocation& invocation, ssh::Remote& remote,
 
 /// An interrupt came before the scripts' turn, on hosts that were ready for them.
 void set_not_started(std::vector<ssh::HostResult>& results, const std::vector<std::size_t>& able) {
-  for (const std::size_t host : able) {
-    results[host].failure = ssh::Failure::not_started;
-    results[host].error = "interrupted before its script was started";
-  }
+  for (const std::size_t host : able)
+    results[host].fail(ssh::Failure::not_started, "interrupted before its script was started");
 }
 
 int ConfigAction::run(Invocation& invocation) {

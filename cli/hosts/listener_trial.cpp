@@ -83,21 +83,16 @@ std::int64_t start_listener(ssh::Remote& remote, const TrialPlan& plan, const st
   request.machines = static_cast<std::int64_t>(remote.hosts().size());
   request.seconds = plan.listens.count();
   ssh::Events nobody;
-  const ssh::HostResult result =
+  ssh::HostResult result =
       remote.run({{0, ssh::ask_host(request)}}, nobody, within_half_a_minute()).front();
-  std::string fault = result.error;
-  try {
-    if (result.failure == ssh::Failure::none) {
-      const auto reply = ssh::read_reply<host::ListenReply>(result);
-      trial.hosts[0].interface = reply.interface;
-      trial.listened = reply.pid > 1;
-      if (trial.listened) return reply.pid;
-      fault = reply.fault;
-    }
-  } catch (const host::BadMessage& error) {
-    fault = error.what();
+  const auto reply = ssh::reply_in<host::ListenReply>(result);
+  if (reply) {
+    trial.hosts[0].interface = reply->interface;
+    trial.listened = reply->pid > 1;
+    if (trial.listened) return reply->pid;
   }
-  trial.fault = fmt::format("cannot listen on port {}: {}", plan.port, fault);
+  trial.fault =
+      fmt::format("cannot listen on port {}: {}", plan.port, reply ? reply->fault : result.error);
   trial.hint = "--distributed_ip_and_port auto takes a free port from 20000 to 31999";
   return 0;
 }

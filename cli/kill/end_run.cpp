@@ -45,15 +45,13 @@ bool was_proven(const std::filesystem::path& file) {
 /// Makes a failure of an answer from which it does not follow that nothing is left.
 void doubt(const FoundHost& host, const host::KillReply& outcome, const std::string& run_id,
            const std::filesystem::path& file, Starts starts, ssh::HostResult& result) {
-  const auto set = [&result](std::string error, std::string hint) {
-    result.failure = ssh::Failure::unproven;
-    result.error = std::move(error);
-    result.hint = std::move(hint);
-  };
+  constexpr auto kWhy = ssh::Failure::unproven;
   const std::string forget =
       fmt::format("if nothing can be left there: dtool kill {} --forget", run_id);
   if (is_of_another(host, outcome)) {
-    set(fmt::format("another host answers to this name, {}; the run was started on {}",
+    result.fail(
+        kWhy,
+        fmt::format("another host answers to this name, {}; the run was started on {}",
                     describe(host.found), describe(host.recorded)),
         fmt::format("lead the name to {} (HostName in the SSH configuration), or name that host in "
                     "a copy of the killfile, for --screen_ids_file; {}",
@@ -63,18 +61,21 @@ void doubt(const FoundHost& host, const host::KillReply& outcome, const std::str
     const bool is_proven = compare(host.recorded, host.found) == killfiles::Likeness::rebooted ||
                            !outcome.vouched_for.empty() || was_proven(file);
     if (is_proven) return;
-    set(fmt::format("the run's folder {} is not there, so what was started cannot be known",
-                    outcome.no_folder),
-        fmt::format("has the home folder changed since then? {}", forget));
+    result.fail(kWhy,
+                fmt::format("the run's folder {} is not there, so what was started cannot be known",
+                            outcome.no_folder),
+                fmt::format("has the home folder changed since then? {}", forget));
   } else if (!outcome.unmarked.empty() && starts == Starts::may_come) {
-    set(fmt::format("cannot write into {}, so a start that is on its way may still come",
-                    outcome.unmarked),
-        "is the disk full or read-only? Run dtool kill again when it is not");
+    result.fail(kWhy,
+                fmt::format("cannot write into {}, so a start that is on its way may still come",
+                            outcome.unmarked),
+                "is the disk full or read-only? Run dtool kill again when it is not");
   } else if (!outcome.locked.empty()) {
-    set(fmt::format("a start is at work in {} and does not end, so the run may still begin",
-                    outcome.locked),
-        fmt::format("run dtool kill again when it has ended: fuser {}/lock names it",
-                    outcome.locked));
+    result.fail(kWhy,
+                fmt::format("a start is at work in {} and does not end, so the run may still begin",
+                            outcome.locked),
+                fmt::format("run dtool kill again when it has ended: fuser {}/lock names it",
+                            outcome.locked));
   }
 }
 
@@ -94,17 +95,15 @@ void judge(ssh::HostResult& result, FoundHost& host, const killfiles::Killfile& 
   try {
     outcome = read_kill(result);
   } catch (const host::BadMessage& error) {
-    result.failure = ssh::Failure::connection_lost;
-    result.error = error.what();
+    result.fail(ssh::Failure::connection_lost, error.what());
     return;
   }
   report.ended += static_cast<int>(outcome.ended);
   report.forced += static_cast<int>(outcome.forced);
   if (!outcome.cancelled.empty()) report.cancelled = outcome.cancelled;
   if (!outcome.job_left.empty()) {
-    result.failure = ssh::Failure::timed_out;
-    result.error = "the scheduler may still have it: " + outcome.job_left;
-    result.hint = "run dtool kill again when the scheduler answers";
+    result.fail(ssh::Failure::timed_out, "the scheduler may still have it: " + outcome.job_left,
+                "run dtool kill again when the scheduler answers");
     return;
   }
   host.unseen = outcome.unseen;
@@ -114,9 +113,8 @@ void judge(ssh::HostResult& result, FoundHost& host, const killfiles::Killfile& 
     doubt(host, outcome, killfile.run_id, file, starts, result);
     return;
   }
-  result.failure = ssh::Failure::timed_out;
-  result.error = describe_left(outcome);
-  result.hint = "run dtool kill again when what is said there is over";
+  result.fail(ssh::Failure::timed_out, describe_left(outcome),
+              "run dtool kill again when what is said there is over");
 }
 
 }  // namespace

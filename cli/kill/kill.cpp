@@ -90,9 +90,7 @@ bool has_known_end(const killfiles::Killfile& killfile) {
 bool has_ended(const killfiles::Killfile& killfile, const std::vector<MachineStatus>& machines) {
   const bool is_known = has_known_end(killfile);
   return !machines.empty() && std::ranges::all_of(machines, [&](const MachineStatus& each) {
-    const bool cannot_be_seen = each.state == MachineState::unreachable ||
-                                each.state == MachineState::unproven ||
-                                each.state == MachineState::not_started;
+    const bool cannot_be_seen = each.is_silent() || each.state == MachineState::not_started;
     return is_over(each) || (is_known && cannot_be_seen);
   });
 }

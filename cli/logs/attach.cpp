@@ -78,15 +78,10 @@ ssh::HostResult ask(ssh::TerminalLink& link, const ssh::Command& question,
                     host::StatusReply& reply) {
   ssh::HostResult result = link.ask(question);
   if (!result.ok()) return result;
-  try {
-    reply = ssh::read_reply<host::StatusReply>(result);
-    if (reply.machines.size() != 1)
-      throw host::BadMessage("the answer is about another number of machines");
-  } catch (const host::BadMessage& fault) {
-    result.exit_code = kSomeFailed;
-    result.error = fmt::format("it did not say how it is: {}", fault.what());
-    result.hint = fault.hint();
-  }
+  const auto read = ssh::reply_in<host::StatusReply>(result);
+  if (read && read->machines.size() != 1)
+    result.fail("the answer is about another number of machines");
+  if (result.ok()) reply = *read;
   return result;
 }
 

@@ -53,12 +53,11 @@ ssh::Command read_command(const std::string& folder) {
 
 /// The host answered, and has no such file.
 void tell_missing(ssh::HostResult& result, const std::string& folder) {
-  result.failure = ssh::Failure::local_program;
   result.exit_code = -1;
-  result.error = fmt::format("there is no {}/{}", folder, kMetricsFile);
-  result.hint =
+  result.fail(
+      ssh::Failure::local_program, fmt::format("there is no {}/{}", folder, kMetricsFile),
       "the bundled trainer writes it at its first log point; another program has to write one "
-      "into $DTOOL_OUTPUT_DIR";
+      "into $DTOOL_OUTPUT_DIR");
 }
 
 }  // namespace

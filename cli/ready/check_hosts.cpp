@@ -96,11 +96,9 @@ void set_lack(Checked& checked, std::string what, std::string error, std::string
   ssh::HostResult& result = checked.result;
   if (result.failure != ssh::Failure::none) {
     result.error += "; " + error;
-    return;
+  } else {
+    result.fail(ssh::Failure::not_started, std::move(error), std::move(hint));
   }
-  result.failure = ssh::Failure::not_started;
-  result.error = std::move(error);
-  result.hint = std::move(hint);
 }
 
 /// Why the host's own trainer is not fit.

@@ -26,12 +26,6 @@
 namespace dtool::cli {
 namespace {
 
-void fail(ssh::HostResult& result, std::string error, std::string hint = "") {
-  result.failure = ssh::Failure::not_started;
-  result.error = std::move(error);
-  result.hint = std::move(hint);
-}
-
 enum class Packaging { python, conda };
 
 /// A host's answer; meaningful if its result is ok.
@@ -40,39 +34,23 @@ struct Answer {
   host::PythonReply reply;
 };
 
-/// Handles the answers of the hosts in one call of ask.
-class Asking : public AnswerCount {
- public:
-  Asking(Console& console, const std::vector<ssh::Host>& hosts, std::string doing)
-      : AnswerCount(console, hosts, std::move(doing)), answers_(hosts.size()) {}
-
-  void on_result(std::size_t host, const ssh::HostResult& result) override {
-    Answer& answer = answers_[host];
-    answer.result = result;
-    if (auto reply = ssh::reply_in<host::PythonReply>(answer.result))
-      answer.reply = *std::move(reply);
-    AnswerCount::on_result(host, answer.result);
-  }
-
-  std::vector<Answer> take_all() { return std::move(answers_); }
-
- private:
-  std::vector<Answer> answers_;
-};
-
 std::vector<Answer> ask(Console& console, ssh::Remote& remote, const std::string& doing,
                         const host::PythonRequest& request,
                         std::optional<std::chrono::seconds> timeout) {
   std::vector<ssh::Task> tasks;
   for (std::size_t i = 0; i < remote.hosts().size(); ++i)
     tasks.push_back({i, ssh::ask_host(request)});
-  Asking asking(console, remote.hosts(), doing);
+  AnswerCount progress(console, remote.hosts(), doing);
   ssh::RunOptions options;
   if (timeout) options.timeout = *timeout;
   options.follows = ssh::Follows::more;
-  remote.run(std::move(tasks), asking, options);
+  std::vector<Answer> answers;
+  for (ssh::HostResult& result : remote.run(std::move(tasks), progress, options)) {
+    auto reply = ssh::reply_in<host::PythonReply>(result).value_or(host::PythonReply());
+    answers.push_back({std::move(result), std::move(reply)});
+  }
   console.progress("");
-  return asking.take_all();
+  return answers;
 }
 
 std::vector<ssh::HostResult> results_of(const std::vector<Answer>& answers) {
@@ -108,21 +86,24 @@ void judge_python(Answer& answer, Packaging kind) {
   if (!answer.result.ok()) return;
   const bool is_conda = kind == Packaging::conda;
   if (reply.version.empty() && !reply.fault.empty()) {
-    fail(answer.result,
-         "--environment: its python3 does not start: " + without_controls(reply.fault),
-         "what it needs there (LD_LIBRARY_PATH, modules) is to be set in a log-in shell, too");
+    answer.result.fail(
+        ssh::Failure::not_started,
+        "--environment: its python3 does not start: " + without_controls(reply.fault),
+        "what it needs there (LD_LIBRARY_PATH, modules) is to be set in a log-in shell, too");
   } else if (reply.version.empty() ||
              (is_conda && host::minor_of_python(reply.version) < kOldestCondaPython)) {
-    fail(answer.result,
-         is_conda
-             ? "--environment: there is no python3 of 3.10 or later, which py-rattler needs to "
-               "install conda's packages"
-             : "--environment: there is no python3 of 3.8 or later",
-         "dtool command --command 'apt-get install -y python3' installs it on Debian");
+    answer.result.fail(
+        ssh::Failure::not_started,
+        is_conda ? "--environment: there is no python3 of 3.10 or later, which py-rattler needs to "
+                   "install conda's packages"
+                 : "--environment: there is no python3 of 3.8 or later",
+        "dtool command --command 'apt-get install -y python3' installs it on Debian");
   } else if (!is_plain(reply.version) || !is_plain(reply.processor) || !is_plain(reply.kernel)) {
-    fail(answer.result, "its answer cannot be read: what it says of its Python");
+    answer.result.fail(ssh::Failure::not_started,
+                       "its answer cannot be read: what it says of its Python");
   } else if (glibc_of(reply.libc) == 0) {
-    fail(answer.result, "--environment: its libc is not glibc, for which packages are made");
+    answer.result.fail(ssh::Failure::not_started,
+                       "--environment: its libc is not glibc, for which packages are made");
   }
 }
 
@@ -147,9 +128,10 @@ CondaHosts agree(std::vector<Answer>& answers, Packaging kind) {
     if (!each.result.ok()) continue;
     const host::PythonReply& reply = each.reply;
     if (const std::string own = common_of(reply, kind); own != most) {
-      fail(each.result, fmt::format("--environment: it has {}, and other hosts {}", own, most),
-           kind == Packaging::conda ? "one run of them for each processor"
-                                    : "the same Python belongs on all hosts of a run");
+      each.result.fail(ssh::Failure::not_started,
+                       fmt::format("--environment: it has {}, and other hosts {}", own, most),
+                       kind == Packaging::conda ? "one run of them for each processor"
+                                                : "the same Python belongs on all hosts of a run");
       continue;
     }
     const HostPython python{reply.version, reply.processor, glibc_of(reply.libc)};
@@ -234,9 +216,10 @@ std::string supply_environment(Console& console, ssh::Remote& remote, PackageNee
     answers = ask(console, remote, "have the environment", request, std::nullopt);
     for (Answer& each : answers) {
       if (!each.result.ok() || each.reply.is_built) continue;
-      fail(each.result, fmt::format("--environment: it cannot be built: {}",
-                                    each.reply.fault.empty() ? "it is not whole"
-                                                             : without_controls(each.reply.fault)));
+      each.result.fail(ssh::Failure::not_started,
+                       fmt::format("--environment: it cannot be built: {}",
+                                   each.reply.fault.empty() ? "it is not whole"
+                                                            : without_controls(each.reply.fault)));
     }
     if (!judge(results_of(answers), "building the environment")) return {};
     std::vector<ssh::Host> built;

@@ -214,18 +214,13 @@ std::size_t remove_on_hosts(Console& console, ssh::Remote& remote,
   std::map<std::string, std::vector<ssh::Host>> left;
   std::map<std::string, KeptIn> kept;
   for (ssh::HostResult& result : remote.run(std::move(tasks), nobody, options)) {
-    std::string fault = result.error;
-    try {
-      if (result.failure == ssh::Failure::none) {
-        const auto reply = ssh::read_reply<host::RemoveReply>(result);
-        if (reply.had_tree) ++trees;
-        if (!reply.kept.empty()) kept[for_all_machines(reply.kept)].add(result.host, reply.kept);
-        continue;
-      }
-    } catch (const host::BadMessage& error) {
-      fault = error.what();
+    const auto reply = ssh::reply_in<host::RemoveReply>(result);
+    if (!reply) {
+      left[result.error].push_back(result.host);
+      continue;
     }
-    left[fault].push_back(result.host);
+    if (reply->had_tree) ++trees;
+    if (!reply->kept.empty()) kept[for_all_machines(reply->kept)].add(result.host, reply->kept);
   }
   for (const auto& [fault, hosts] : left)
     console.note(fmt::format("{}: {} of the run is left: {}", fold_hosts(hosts),

@@ -28,14 +28,6 @@ namespace fs = std::filesystem;
 constexpr std::chrono::seconds kForLookAtTree{60};
 constexpr std::size_t kNamedFiles = 5;
 
-class CodeProgress : public AnswerCount {
- public:
-  using AnswerCount::AnswerCount;
-  void on_interrupt(const std::vector<std::size_t>&) override {
-    console_.note("interrupted: nothing is started");
-  }
-};
-
 }  // namespace
 
 std::vector<std::string> changed_since(const tree_sync::Tree& tree,
@@ -114,7 +106,7 @@ bool EarlierCode::look_here() {
 /// False: interrupted.
 bool EarlierCode::look_on(std::size_t host) {
   const std::string name = ssh::to_string(remote_->hosts()[host]);
-  CodeProgress progress(console_, remote_->hosts(), "gave its code");
+  BringingProgress progress(console_, remote_->hosts(), "gave its code");
   const ssh::HostResult looked =
       tree_sync::look_at_sources(*remote_, {{host, {trees_[host]}}}, progress, kForLookAtTree)
           .front()

@@ -101,15 +101,6 @@ std::size_t place_of(const ssh::Remote& remote, const ssh::Host& host) {
   return static_cast<std::size_t>(std::ranges::find(remote.hosts(), host) - remote.hosts().begin());
 }
 
-/// How far the outputs have come here.
-class PullProgress : public AnswerCount {
- public:
-  using AnswerCount::AnswerCount;
-  void on_interrupt(const std::vector<std::size_t>&) override {
-    console_.note("interrupted: nothing is started");
-  }
-};
-
 /// How many of the first machines go on with outputs of their own.
 std::size_t count_with_outputs(const RunPlan& plan) {
   const bool is_shared = plan.machines.front().leader == Leader::other;
@@ -209,7 +200,7 @@ bool EarlierOutputs::bring_over(const fs::path& folder, ssh::Remote& remote, Run
     fs::create_directories(own);
     pulls.push_back({i, {earlier_.machines[parts_[i].from].output_folder}, own});
   }
-  PullProgress progress(console_, remote_->hosts(), "gave their outputs");
+  BringingProgress progress(console_, remote_->hosts(), "gave their outputs");
   std::vector<ssh::HostResult> fetched;
   for (const tree_sync::Pulled& each : tree_sync::pull(*remote_, pulls, progress))
     fetched.push_back(each.result);

@@ -266,10 +266,6 @@ std::optional<std::string> later_run(const std::string& run_id) {
   return std::nullopt;
 }
 
-bool is_silent(const MachineStatus& machine) {
-  return machine.state == MachineState::unreachable || machine.state == MachineState::unproven;
-}
-
 /// Where the session has recorded the end: it says its last words for some seconds.
 bool is_leaving(const MachineStatus& machine) {
   return machine.state == MachineState::exited && machine.processes > 0;
@@ -283,7 +279,7 @@ std::string why_not_ended(const std::vector<MachineStatus>& machines) {
   };
   if (std::ranges::any_of(machines, is_at_work)) return "it is " + states_text(machines);
   for (const MachineStatus& each : machines) {
-    if (is_over(each) || is_silent(each)) continue;
+    if (is_over(each) || each.is_silent()) continue;
     const std::string host = ssh::to_string(each.host);
     if (each.processes > 0)
       return fmt::format("{} of its processes {} left on {}", each.processes,
@@ -318,12 +314,12 @@ bool require_ended(Console& console, const std::string& run_id, const HostOption
   if (const std::string why = why_not_ended(machines); !why.empty())
     throw UsageError(fmt::format("{} still goes on: {}", run_id, why),
                      fmt::format("dtool kill {} ends it, after a checkpoint", run_id));
-  if (is_silent(machines.front()))
+  if (machines.front().is_silent())
     throw UsageError(fmt::format("whether {} has ended is not known: {}: {}", run_id,
                                  ssh::to_string(machines.front().host), machines.front().error),
                      fmt::format("dtool status {} tells when it answers", run_id));
   for (const MachineStatus& each : machines) {
-    if (is_silent(each))
+    if (each.is_silent())
       console.note(fmt::format("whether {} has ended on {} is not known: {}", run_id,
                                ssh::to_string(each.host), each.error));
   }

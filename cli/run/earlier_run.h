@@ -14,6 +14,7 @@
 #include "cli/action.h"
 #include "cli/console.h"
 #include "cli/host_options.h"
+#include "cli/host_output.h"
 #include "cli/options.h"
 #include "cli/plan/flags.h"
 #include "cli/plan/plan.h"
@@ -156,6 +157,15 @@ class EarlierOutputs {
 
 // A private folder of this machine, below `~/.dtool/brought`, for what a new run takes from the
 // hosts of an earlier one on its way to other hosts.
+
+/// How far that has come here.
+class BringingProgress : public AnswerCount {
+ public:
+  using AnswerCount::AnswerCount;
+  void on_interrupt(const std::vector<std::size_t>&) override {
+    console_.note("interrupted: nothing is started");
+  }
+};
 
 /// It goes with everything in it.
 class BroughtFolder {

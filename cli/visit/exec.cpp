@@ -107,12 +107,8 @@ ssh::Command visit_request(const killfiles::Killfile& run, std::size_t machine) 
 ssh::HostResult check_visit(const killfiles::Killfile& run, std::size_t machine,
                             ssh::HostResult result) {
   if (!result.ok()) return result;
-  try {
-    const auto reply = ssh::read_reply<host::StatusReply>(result);
-    result.error = stranger_at(run.machines[machine], reply.host, result);
-  } catch (const host::BadMessage& error) {
-    result.error = error.what();
-  }
+  if (const auto reply = ssh::reply_in<host::StatusReply>(result))
+    result.error = stranger_at(run.machines[machine], reply->host, result);
   if (!result.error.empty()) result.failure = ssh::Failure::unproven;
   return result;
 }

@@ -170,9 +170,8 @@ RunRecord explained_run(Console& console, const std::string& id, const HostOptio
   add_end(machines, *record);
   if (!record->end) {
     record->state_now = states_text(machines);
-    record->is_state_known = std::ranges::none_of(machines, [](const MachineStatus& each) {
-      return each.state == MachineState::unreachable || each.state == MachineState::unproven;
-    });
+    record->is_state_known =
+        std::ranges::none_of(machines, [](const MachineStatus& each) { return each.is_silent(); });
   }
   return *record;
 }

@@ -4,42 +4,49 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cassert>
 #include <nlohmann/json.hpp>
 
 namespace dtool::cli {
 
+namespace {
+
+constexpr std::array kMeanings = {
+    StateMeaning{MachineState::pending, "pending", Ending::open, 6},
+    StateMeaning{MachineState::running, "running", Ending::open, 6},
+    StateMeaning{MachineState::cancelled, "cancelled", Ending::over, 0},
+    StateMeaning{MachineState::timed_out, "timed_out", Ending::over, 0},
+    StateMeaning{MachineState::node_failed, "node_failed", Ending::over, 0},
+    StateMeaning{MachineState::out_of_memory, "out_of_memory", Ending::over, 0},
+    // It may go back into the queue.
+    StateMeaning{MachineState::preempted, "preempted", Ending::open, 0},
+    StateMeaning{MachineState::exited, "exited", Ending::over, 2},
+    StateMeaning{MachineState::stopped, "stopped", Ending::over, 4},
+    StateMeaning{MachineState::killed, "killed", Ending::over, 5},
+    StateMeaning{MachineState::lost, "lost", Ending::over, 1},
+    // The start may be on its way.
+    StateMeaning{MachineState::not_started, "not_started", Ending::open, 6},
+    StateMeaning{MachineState::unreachable, "unreachable", Ending::unknown, 3},
+    StateMeaning{MachineState::unproven, "unproven", Ending::unknown, 3}};
+
+}  // namespace
+
+const StateMeaning& meaning_of(MachineState state) {
+  const StateMeaning& meaning = kMeanings.at(static_cast<std::size_t>(state));
+  assert(meaning.state == state);
+  return meaning;
+}
+
 std::string_view to_string(MachineState state) {
-  switch (state) {
-    case MachineState::pending:
-      return "pending";
-    case MachineState::cancelled:
-      return "cancelled";
-    case MachineState::timed_out:
-      return "timed_out";
-    case MachineState::node_failed:
-      return "node_failed";
-    case MachineState::out_of_memory:
-      return "out_of_memory";
-    case MachineState::preempted:
-      return "preempted";
-    case MachineState::running:
-      return "running";
-    case MachineState::exited:
-      return "exited";
-    case MachineState::stopped:
-      return "stopped";
-    case MachineState::killed:
-      return "killed";
-    case MachineState::lost:
-      return "lost";
-    case MachineState::not_started:
-      return "not_started";
-    case MachineState::unreachable:
-      return "unreachable";
-    case MachineState::unproven:
-      return "unproven";
-  }
-  return "unreachable";
+  return meaning_of(state).name;
+}
+
+std::optional<MachineState> scheduled_state(std::string_view word) {
+  if (word == "unknown") return MachineState::unreachable;
+  const auto found = std::ranges::find(kMeanings, word, &StateMeaning::name);
+  const bool is_its_word = found != kMeanings.end() && found->state <= MachineState::preempted;
+  return is_its_word ? std::optional(found->state) : std::nullopt;
 }
 
 std::string place_of(const MachineStatus& status) {

@@ -16,27 +16,44 @@
 
 namespace dtool::cli {
 
-/// The state of a machine's part of a run.
+/// The state of a machine's part of a run. The first seven may be a scheduler's word.
 enum class MachineState {
   pending,  ///< it waits in a scheduler's queue
   running,
-  exited,       ///< it ended with an exit code
-  stopped,      ///< the run's supervision ended it, because another machine failed
-  killed,       ///< dtool kill ended it
-  lost,         ///< gone without an exit code: killed by SIGKILL, or the host was rebooted
-  not_started,  ///< nothing of the run was started there, or it was deleted
-  // These five are a scheduler's words.
   cancelled,      ///< the scheduler ended it, on somebody's order
   timed_out,      ///< its time limit has passed
   node_failed,    ///< a node of its job failed
   out_of_memory,  ///< it wanted more memory than its job may have
   preempted,      ///< it had to make room for another job
+  exited,         ///< it ended with an exit code
+  stopped,        ///< the run's supervision ended it, because another machine failed
+  killed,         ///< dtool kill ended it
+  lost,           ///< gone without an exit code: killed by SIGKILL, or the host was rebooted
+  not_started,    ///< nothing of the run was started there, or it was deleted
   unreachable,    ///< no answer, or an unreadable one
   unproven,       ///< an answer that proves nothing: another host's, or without a run's folder
 };
 
-/// The state's name in `--json`: `not_started`.
+/// Whether something of the machine's part may still go on, or begin.
+enum class Ending { open, over, unknown };
+
+/// What a state means, whatever the machine.
+struct StateMeaning {
+  MachineState state;
+  std::string_view name;  ///< in `--json`: `not_started`
+  Ending ending;          ///< `over` once its processes are gone, too
+  /// Lower is nearer to the cause of a run's failure. Machines that were told to stop by others'
+  /// failure exit later; an exit code says more than a missing answer.
+  int distance;
+};
+
+const StateMeaning& meaning_of(MachineState state);
+
+/// The state's name.
 std::string_view to_string(MachineState state);
+
+/// The scheduler's state of a job, by the names that its probe uses. Nothing if it is none.
+std::optional<MachineState> scheduled_state(std::string_view word);
 
 /// The outcome of what ended well, as people are told.
 inline constexpr std::string_view kEnded = "ended";
@@ -115,6 +132,9 @@ struct MachineStatus {
   std::string full_disk;  ///< mount point of the disk of its log or state, if the disk is full
   std::string error;      ///< why there is no answer
   std::string hint;
+
+  /// Its host has not answered, or with nothing that proves anything.
+  bool is_silent() const { return meaning_of(state).ending == Ending::unknown; }
 
   /// Waiting for its turn, running, or ended with exit code 0.
   bool is_well() const {

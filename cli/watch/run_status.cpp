@@ -100,9 +100,9 @@ std::vector<std::size_t> all_machines(const killfiles::Killfile& killfile) {
 }
 
 bool has_ended(const std::vector<MachineStatus>& machines) {
-  return std::none_of(machines.begin(), machines.end(), [](const MachineStatus& each) {
+  return std::ranges::none_of(machines, [](const MachineStatus& each) {
     return each.state == MachineState::pending || each.state == MachineState::running ||
-           each.state == MachineState::unreachable || each.state == MachineState::unproven;
+           each.is_silent();
   });
 }
 
@@ -232,25 +232,7 @@ AskedStates ask_states(Invocation& invocation, const std::vector<killfiles::Kill
 }
 
 bool is_over(const MachineStatus& machine) {
-  switch (machine.state) {
-    case MachineState::exited:
-    case MachineState::stopped:
-    case MachineState::killed:
-    case MachineState::lost:
-    case MachineState::cancelled:
-    case MachineState::timed_out:
-    case MachineState::node_failed:
-    case MachineState::out_of_memory:
-      return machine.processes == 0;
-    case MachineState::preempted:  // it may go back into the queue
-    case MachineState::pending:
-    case MachineState::running:
-    case MachineState::not_started:  // the start may be on its way
-    case MachineState::unreachable:
-    case MachineState::unproven:
-      return false;
-  }
-  return false;
+  return meaning_of(machine.state).ending == Ending::over && machine.processes == 0;
 }
 
 std::string state_word(const MachineStatus& machine) {

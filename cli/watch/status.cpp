@@ -167,8 +167,7 @@ class Watch {
     if (result.failure == ssh::Failure::not_started || (quit() && !result.ok())) return;
     Machine& machine = machines_[place];
     machine.status = status;
-    if (machine.status->state == MachineState::unreachable ||
-        machine.status->state == MachineState::unproven) {
+    if (machine.status->is_silent()) {
       machine.ask_at = Clock::now() + machine.pause;
       machine.pause = std::min(machine.pause * 2, kLongestPause);
     } else {

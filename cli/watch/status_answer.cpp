@@ -7,7 +7,6 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -76,17 +75,6 @@ std::optional<TrainingProgress> read_progress(const StatusAnswer& answer) {
   if (!is_told) return std::nullopt;
   progress.age_s = answer.metrics_s_ago.value_or(0);
   return progress;
-}
-
-/// The scheduler's state of the job, by the names that its probe uses.
-std::optional<MachineState> scheduled_state(const std::string& word) {
-  static const std::map<std::string, MachineState> states = {
-      {"pending", MachineState::pending},         {"running", MachineState::running},
-      {"cancelled", MachineState::cancelled},     {"timed_out", MachineState::timed_out},
-      {"node_failed", MachineState::node_failed}, {"out_of_memory", MachineState::out_of_memory},
-      {"preempted", MachineState::preempted},     {"unknown", MachineState::unreachable}};
-  const auto found = states.find(word);
-  return found == states.end() ? std::nullopt : std::optional(found->second);
 }
 
 /// A machine's or a rank's.
@@ -295,30 +283,8 @@ std::string describe_failure(const MachineStatus& status) {
   }
 }
 
-/// Lower is nearer to the cause. Machines that were told to stop by others' failure exit later; an
-/// exit code says more than a missing answer.
 int rank_of(const MachineStatus& status) {
-  switch (status.state) {
-    case MachineState::cancelled:
-    case MachineState::timed_out:
-    case MachineState::node_failed:
-    case MachineState::out_of_memory:
-    case MachineState::preempted:
-      return 0;
-    case MachineState::lost:
-      return status.was_rebooted ? 0 : 1;
-    case MachineState::exited:
-      return 2;
-    case MachineState::unreachable:
-    case MachineState::unproven:
-      return 3;
-    case MachineState::stopped:
-      return 4;
-    case MachineState::killed:
-      return 5;
-    default:
-      return 6;
-  }
+  return status.was_rebooted ? 0 : meaning_of(status.state).distance;
 }
 
 bool comes_before(const MachineStatus& one, const MachineStatus& other) {

@@ -100,8 +100,7 @@ std::optional<std::int64_t> gpu_memory_mib(const MachineStatus& status) {
 }
 
 std::string last_of(const MachineStatus& status) {
-  if (status.state == MachineState::unreachable || status.state == MachineState::unproven)
-    return status.error;
+  if (status.is_silent()) return status.error;
   if (status.state == MachineState::not_started) return "nothing of the run is on this host";
   if (status.state == MachineState::lost && status.processes > 0) {
     return fmt::format("{} of its processes {} left: {}", status.processes,
