@@ -59,9 +59,43 @@ void KeptOutput::on_output(std::size_t host, Stream stream, std::string_view byt
 /// Those of an earlier command go first. No file stays open, for there may be many.
 class OutputFiles : public AnswerCount {
  public:
-  OutputFiles(Console& console, const std::vector<ssh::Host>& hosts, const std::string& folder);
+  OutputFiles(Console& console, const std::vector<ssh::Host>& hosts, const std::string& folder)
+      : AnswerCount(console, hosts, "answered") {
+    const auto refuse = [](const std::string& path, const std::string& why) {
+      throw UsageError(fmt::format("--outdir {}: {}", path, why),
+                       "--outdir names a folder, new or with files of earlier commands, in which "
+                       "files can be made");
+    };
+    std::error_code fault;
+    std::filesystem::create_directories(folder, fault);
+    if (fault) refuse(folder, fault.message());
+    for (const ssh::Host& host : hosts) {
+      const std::string name = ssh::to_string(host);
+      if (name.find('/') != name.npos) refuse(folder, "no file can be named " + name);
+      for (const char* end : {".out", ".err"}) {
+        const std::string& path = paths_.emplace_back(std::filesystem::path(folder) / (name + end));
+        const bool is_free = ::unlink(path.c_str()) == 0 || errno == ENOENT;
+        if (!is_free || !opened(path)) refuse(path, std::strerror(errno));
+      }
+    }
+  }
 
-  void on_output(std::size_t host, Stream stream, std::string_view bytes) override;
+  void on_output(std::size_t host, Stream stream, std::string_view bytes) override {
+    const std::string& to = path(host, stream);
+    const ssh::OwnedFd file = opened(to);
+    bool is_written = static_cast<bool>(file);
+    while (is_written && !bytes.empty()) {
+      const ssize_t count = ::write(file.get(), bytes.data(), bytes.size());
+      if (count > 0) bytes.remove_prefix(static_cast<std::size_t>(count));
+      is_written = count > 0 || errno == EINTR;
+    }
+    if (is_written) return;
+    throw ssh::HostError(
+        ssh::Failure::local_program,
+        fmt::format("its output cannot be written to {}: {}", to, std::strerror(errno)),
+        "--outdir names another folder");
+  }
+
   const std::string& path(std::size_t host, Stream stream) const {
     return paths_[2 * host + (stream == Stream::err ? 1 : 0)];
   }
@@ -74,44 +108,6 @@ class OutputFiles : public AnswerCount {
 
   std::vector<std::string> paths_;
 };
-
-OutputFiles::OutputFiles(Console& console, const std::vector<ssh::Host>& hosts,
-                         const std::string& folder)
-    : AnswerCount(console, hosts, "answered") {
-  const auto refuse = [](const std::string& path, const std::string& why) {
-    throw UsageError(fmt::format("--outdir {}: {}", path, why),
-                     "--outdir names a folder, new or with files of earlier commands, in which "
-                     "files can be made");
-  };
-  std::error_code fault;
-  std::filesystem::create_directories(folder, fault);
-  if (fault) refuse(folder, fault.message());
-  for (const ssh::Host& host : hosts) {
-    const std::string name = ssh::to_string(host);
-    if (name.find('/') != name.npos) refuse(folder, "no file can be named " + name);
-    for (const char* end : {".out", ".err"}) {
-      const std::string& path = paths_.emplace_back(std::filesystem::path(folder) / (name + end));
-      const bool is_free = ::unlink(path.c_str()) == 0 || errno == ENOENT;
-      if (!is_free || !opened(path)) refuse(path, std::strerror(errno));
-    }
-  }
-}
-
-void OutputFiles::on_output(std::size_t host, Stream stream, std::string_view bytes) {
-  const std::string& to = path(host, stream);
-  const ssh::OwnedFd file = opened(to);
-  bool is_written = static_cast<bool>(file);
-  while (is_written && !bytes.empty()) {
-    const ssize_t count = ::write(file.get(), bytes.data(), bytes.size());
-    if (count > 0) bytes.remove_prefix(static_cast<std::size_t>(count));
-    is_written = count > 0 || errno == EINTR;
-  }
-  if (is_written) return;
-  throw ssh::HostError(
-      ssh::Failure::local_program,
-      fmt::format("its output cannot be written to {}: {}", to, std::strerror(errno)),
-      "--outdir names another folder");
-}
 
 /// The exit code of dtool, which that of the hosts' command may be. A host without an answer counts
 /// as with ssh; one whose command was ended for another's failure does not count.

@@ -95,6 +95,13 @@ std::string slots_text(const RunPlan& plan) {
                       }));
 }
 
+/// `10.0.0.0/24`
+bool is_network(const std::string& text) {
+  const std::size_t slash = std::min(text.find('/'), text.size());
+  return ssh::is_address(text.substr(0, slash)) &&
+         host::parse_number<int>(text.substr(std::min(slash + 1, text.size())));
+}
+
 class MpiEngine : public Engine {
  public:
   std::string_view name() const override { return "mpi"; }
@@ -109,152 +116,136 @@ class MpiEngine : public Engine {
     return {np, words};
   }
 
-  void place(const RunFlags& flags, const Targets& targets, RunPlan& plan) const override;
-  void add_needs(const RunPlan& plan, Needs& needs) const override;
+  void place(const RunFlags& flags, const Targets& targets, RunPlan& plan) const override {
+    read_arguments(arguments_);
+    const auto config =
+        ssh::ClientConfig::read(targets.connect.config_file, targets.connect.settings);
+    const ssh::Host& first = targets.hosts.front();
+    const std::string user = first.is_local ? "" : config.resolve(first).user;
+    Engine::place(flags, targets, plan);
+    for (MachinePlan& machine : plan.machines) {
+      if (machine.host.is_local && machine.id != 0) {
+        throw UsageError(fmt::format("mpirun on the first machine, {}, cannot reach `local`",
+                                     ssh::to_string(first)),
+                         "name local first in --runs_on, or this machine by its name");
+      }
+      machine.peer = peer_of(machine.host, config, user);
+      const auto slots = targets.slots[static_cast<std::size_t>(machine.id)];
+      if (flags.nproc_per_node != "auto") {
+        machine.processes = parse_processes(flags.nproc_per_node);
+      } else if (slots) {
+        machine.processes = *slots;
+      }
+    }
+  }
+
+  void add_needs(const RunPlan& plan, Needs& needs) const override {
+    Engine::add_needs(plan, needs);
+    std::vector<ssh::Host> hosts;
+    for (const MachinePlan& machine : plan.machines) hosts.push_back(machine.host);
+    std::string text = assign_array(
+        "ssh_words", of_each(plan, [](const auto& machine) { return ssh_words(machine.peer); }));
+    text += assign_array("host_names", of_each(plan, [](const MachinePlan& machine) {
+                           return ssh::to_string(machine.host);
+                         }));
+    text += assign("install_hint",
+                   hint_for(fmt::format("on Debian: dtool command --command 'sudo apt-get install "
+                                        "-y openmpi-bin' --runs_on {}",
+                                        ssh::kHostsInHint),
+                            fold_hosts(hosts)));
+    for (const auto& [name, value] : plan.variables) {
+      if (name.starts_with("OMPI_MCA_plm_rsh_")) text += assign(name, value);
+    }
+    needs.engine_checks = {text.append(scripts::kMpi_check)};
+  }
+
   bool complete(Console& console, const RunFlags& flags, const Targets& targets,
-                const std::vector<Checked>& checked, RunPlan& plan) const override;
-  std::vector<std::pair<std::string, std::string>> texts(const RunPlan& plan) const override;
-  std::vector<HostJob> jobs(const RunPlan& plan) const override;
+                const std::vector<Checked>& checked, RunPlan& plan) const override {
+    const auto [begin, end] = checked.front().environment.equal_range("mpi_network");
+    for (auto each = begin; each != end; ++each) plan.networks.push_back(each->second);
+    // A `local` that knows the others by its SSH configuration alone has learnt from them who it
+    // is.
+    const auto address = ssh::find_answer(checked.front().environment, "mpi_address");
+    const bool are_known = std::ranges::all_of(
+        plan.networks, [](const auto& each) { return each == "unknown" || is_network(each); });
+    if (!are_known || (address && !ssh::is_address(*address))) {
+      console.fail(fmt::format("{}: its answer about its networks cannot be read",
+                               ssh::to_string(plan.machines.front().host)));
+      return false;
+    }
+    // Behind a jump host or a translated address, the network is not known from here.
+    if (std::ranges::find(plan.networks, "unknown") != plan.networks.end()) plan.networks.clear();
+    if (address && plan.address.empty() && targets.hosts.front().is_local) plan.address = *address;
+    return Engine::complete(console, flags, targets, checked, plan) &&
+           (np_ == 0 || fill_slots(console, plan));
+  }
+
+  std::vector<std::pair<std::string, std::string>> texts(const RunPlan& plan) const override {
+    std::string hostfile;
+    for (const MachinePlan& machine : plan.machines)
+      hostfile += fmt::format("{} slots={}\n", hostfile_words(machine), slots_of(plan, machine));
+    return {{"hostfile for mpirun", hostfile}};
+  }
+
+  std::vector<HostJob> jobs(const RunPlan& plan) const override {
+    std::vector<HostJob> jobs;
+    const std::string slots = slots_text(plan);
+    const std::string mpirun = mpirun_text(plan);
+    for (const MachinePlan& machine : plan.machines) {
+      const bool starts_mpirun = machine.id == 0;
+      std::vector<std::string_view> parts = {slots, scripts::kNumbers_ssh, scripts::kEnvironment};
+      if (starts_mpirun) parts.push_back(mpirun);
+      parts.push_back(scripts::kKeep_ranks);
+      ssh::ScreenJob job = make_supervised_job(plan, machine, parts);
+      std::string rank = script_variables(plan, machine) + assign_path("log", job.log) + slots;
+      rank +=
+          "[ -n \"${visit+set}\" ] || exec >> \"${DTOOL_RANK_LOG:-$log}\" 2>&1\n"
+          "unset DTOOL_RANK_LOG\nrank=$1 local_rank=$2\nshift 2\n";
+      rank.append(scripts::kNumbers_ssh).append(scripts::kEnvironment).append(scripts::kLaunch);
+      job.files.emplace_back("rank", rank);
+      if (!starts_mpirun) job.files.emplace_back("../launch_orted", scripts::kLaunch_orted);
+      jobs.push_back({jobs.size(), job, starts_mpirun ? StartOrder::last : StartOrder::first});
+    }
+    return jobs;
+  }
 
  private:
-  std::string mpirun_text(const RunPlan& plan) const;
-  bool fill_slots(Console& console, RunPlan& plan) const;
+  /// The variables of cli/engines/scripts/mpirun.sh, and the script.
+  std::string mpirun_text(const RunPlan& plan) const {
+    return assign_array("mpi_hosts", of_each(plan, hostfile_words)) +
+           assign("networks", fmt::format("{}", fmt::join(plan.networks, ","))) +
+           assign_array("mpirun_arguments", read_arguments(arguments_)) +
+           assign("on_failure", plan.on_failure) + assign("run_id", plan.run_id) +
+           assign("run_folder", killfiles::run_folder(plan.run_id).substr(2)) +
+           std::string(scripts::kMpirun);
+  }
+
+  /// The slots that --np wants, from the first on. A host without a process would be no machine of
+  /// the run.
+  bool fill_slots(Console& console, RunPlan& plan) const {
+    if (np_ > plan.world_size) {
+      console.fail(fmt::format("--np {}: the hosts have {} slots", np_, plan.world_size),
+                   "more slots in the hostfile, or --nproc_per_node, make room for more processes");
+      return false;
+    }
+    int left = np_;
+    for (MachinePlan& machine : plan.machines) {
+      if (left == 0) {
+        console.fail(
+            fmt::format("--np {} leaves no process for {}", np_, ssh::to_string(machine.host)),
+            "leave that host and those behind it out");
+        return false;
+      }
+      machine.processes = std::min(machine.processes, left);
+      left -= machine.processes;
+    }
+    number_ranks(plan);
+    return true;
+  }
 
   int np_ = 0;  ///< 0: one per slot
   std::vector<std::string> arguments_;
 };
-
-void MpiEngine::place(const RunFlags& flags, const Targets& targets, RunPlan& plan) const {
-  read_arguments(arguments_);
-  const auto config =
-      ssh::ClientConfig::read(targets.connect.config_file, targets.connect.settings);
-  const ssh::Host& first = targets.hosts.front();
-  const std::string user = first.is_local ? "" : config.resolve(first).user;
-  Engine::place(flags, targets, plan);
-  for (MachinePlan& machine : plan.machines) {
-    if (machine.host.is_local && machine.id != 0) {
-      throw UsageError(fmt::format("mpirun on the first machine, {}, cannot reach `local`",
-                                   ssh::to_string(first)),
-                       "name local first in --runs_on, or this machine by its name");
-    }
-    machine.peer = peer_of(machine.host, config, user);
-    const auto slots = targets.slots[static_cast<std::size_t>(machine.id)];
-    if (flags.nproc_per_node != "auto") {
-      machine.processes = parse_processes(flags.nproc_per_node);
-    } else if (slots) {
-      machine.processes = *slots;
-    }
-  }
-}
-
-void MpiEngine::add_needs(const RunPlan& plan, Needs& needs) const {
-  Engine::add_needs(plan, needs);
-  std::vector<ssh::Host> hosts;
-  for (const MachinePlan& machine : plan.machines) hosts.push_back(machine.host);
-  std::string text = assign_array(
-      "ssh_words", of_each(plan, [](const auto& machine) { return ssh_words(machine.peer); }));
-  text += assign_array("host_names", of_each(plan, [](const MachinePlan& machine) {
-                         return ssh::to_string(machine.host);
-                       }));
-  text += assign("install_hint",
-                 hint_for(fmt::format("on Debian: dtool command --command 'sudo apt-get install "
-                                      "-y openmpi-bin' --runs_on {}",
-                                      ssh::kHostsInHint),
-                          fold_hosts(hosts)));
-  for (const auto& [name, value] : plan.variables) {
-    if (name.starts_with("OMPI_MCA_plm_rsh_")) text += assign(name, value);
-  }
-  needs.engine_checks = {text.append(scripts::kMpi_check)};
-}
-
-/// `10.0.0.0/24`
-bool is_network(const std::string& text) {
-  const std::size_t slash = std::min(text.find('/'), text.size());
-  return ssh::is_address(text.substr(0, slash)) &&
-         host::parse_number<int>(text.substr(std::min(slash + 1, text.size())));
-}
-
-bool MpiEngine::complete(Console& console, const RunFlags& flags, const Targets& targets,
-                         const std::vector<Checked>& checked, RunPlan& plan) const {
-  const auto [begin, end] = checked.front().environment.equal_range("mpi_network");
-  for (auto each = begin; each != end; ++each) plan.networks.push_back(each->second);
-  // A `local` that knows the others by its SSH configuration alone has learnt from them who it is.
-  const auto address = ssh::find_answer(checked.front().environment, "mpi_address");
-  const bool are_known = std::ranges::all_of(
-      plan.networks, [](const auto& each) { return each == "unknown" || is_network(each); });
-  if (!are_known || (address && !ssh::is_address(*address))) {
-    console.fail(fmt::format("{}: its answer about its networks cannot be read",
-                             ssh::to_string(plan.machines.front().host)));
-    return false;
-  }
-  // Behind a jump host or a translated address, the network is not known from here.
-  if (std::ranges::find(plan.networks, "unknown") != plan.networks.end()) plan.networks.clear();
-  if (address && plan.address.empty() && targets.hosts.front().is_local) plan.address = *address;
-  return Engine::complete(console, flags, targets, checked, plan) &&
-         (np_ == 0 || fill_slots(console, plan));
-}
-
-/// The slots that --np wants, from the first on. A host without a process would be no machine of
-/// the run.
-bool MpiEngine::fill_slots(Console& console, RunPlan& plan) const {
-  if (np_ > plan.world_size) {
-    console.fail(fmt::format("--np {}: the hosts have {} slots", np_, plan.world_size),
-                 "more slots in the hostfile, or --nproc_per_node, make room for more processes");
-    return false;
-  }
-  int left = np_;
-  for (MachinePlan& machine : plan.machines) {
-    if (left == 0) {
-      console.fail(
-          fmt::format("--np {} leaves no process for {}", np_, ssh::to_string(machine.host)),
-          "leave that host and those behind it out");
-      return false;
-    }
-    machine.processes = std::min(machine.processes, left);
-    left -= machine.processes;
-  }
-  number_ranks(plan);
-  return true;
-}
-
-/// The variables of cli/engines/scripts/mpirun.sh, and the script.
-std::string MpiEngine::mpirun_text(const RunPlan& plan) const {
-  return assign_array("mpi_hosts", of_each(plan, hostfile_words)) +
-         assign("networks", fmt::format("{}", fmt::join(plan.networks, ","))) +
-         assign_array("mpirun_arguments", read_arguments(arguments_)) +
-         assign("on_failure", plan.on_failure) + assign("run_id", plan.run_id) +
-         assign("run_folder", killfiles::run_folder(plan.run_id).substr(2)) +
-         std::string(scripts::kMpirun);
-}
-
-std::vector<std::pair<std::string, std::string>> MpiEngine::texts(const RunPlan& plan) const {
-  std::string hostfile;
-  for (const MachinePlan& machine : plan.machines)
-    hostfile += fmt::format("{} slots={}\n", hostfile_words(machine), slots_of(plan, machine));
-  return {{"hostfile for mpirun", hostfile}};
-}
-
-std::vector<HostJob> MpiEngine::jobs(const RunPlan& plan) const {
-  std::vector<HostJob> jobs;
-  const std::string slots = slots_text(plan);
-  const std::string mpirun = mpirun_text(plan);
-  for (const MachinePlan& machine : plan.machines) {
-    const bool starts_mpirun = machine.id == 0;
-    std::vector<std::string_view> parts = {slots, scripts::kNumbers_ssh, scripts::kEnvironment};
-    if (starts_mpirun) parts.push_back(mpirun);
-    parts.push_back(scripts::kKeep_ranks);
-    ssh::ScreenJob job = make_supervised_job(plan, machine, parts);
-    std::string rank = script_variables(plan, machine) + assign_path("log", job.log) + slots;
-    rank +=
-        "[ -n \"${visit+set}\" ] || exec >> \"${DTOOL_RANK_LOG:-$log}\" 2>&1\n"
-        "unset DTOOL_RANK_LOG\nrank=$1 local_rank=$2\nshift 2\n";
-    rank.append(scripts::kNumbers_ssh).append(scripts::kEnvironment).append(scripts::kLaunch);
-    job.files.emplace_back("rank", rank);
-    if (!starts_mpirun) job.files.emplace_back("../launch_orted", scripts::kLaunch_orted);
-    jobs.push_back({jobs.size(), job, starts_mpirun ? StartOrder::last : StartOrder::first});
-  }
-  return jobs;
-}
 
 }  // namespace
 

@@ -42,8 +42,25 @@ class SlurmEngine : public SchedulerEngine {
       SchedulerEngine::place(flags, targets, plan);
     }
   }
-  std::vector<HostJob> jobs(const RunPlan& plan) const override;
-  std::string started(const RunPlan& plan, const killfiles::Killfile& killfile) const override;
+
+  std::vector<HostJob> jobs(const RunPlan& plan) const override {
+    if (plan.machines.front().leader != Leader::screen) return SchedulerEngine::jobs(plan);
+    ssh::ScreenJob job = job_of(plan);
+    job.script = "exec bash ./batch \"${PWD%/*}\"\n";
+    job.begin += "begin() { make_folders probe; begin_in_session; }\n";
+    job.files.emplace_back("probe", std::string(scripts::kSlurm_steps_probe));
+    job.files.emplace_back("end",
+                           "allocation=$(< allocation)\n" + std::string(scripts::kSlurm_end_steps));
+    job.files.emplace_back("allocation", surrounding_allocation()->job);
+    return {{0, job}};
+  }
+
+  std::string started(const RunPlan& plan, const killfiles::Killfile& killfile) const override {
+    if (plan.machines.front().leader != Leader::screen)
+      return SchedulerEngine::started(plan, killfile);
+    return fmt::format("started in the allocation of job {}, and ends with it; {}",
+                       surrounding_allocation()->job, what_was_started(plan));
+  }
 
  protected:
   std::vector<SchedulerOption> options() const override { return slurm_options(); }
@@ -60,62 +77,41 @@ class SlurmEngine : public SchedulerEngine {
   std::string_view functions() const override { return scripts::kSlurm; }
 
  private:
+  /// An allocation already has its partition, limits and devices: only nodes and processes are
+  /// chosen.
   void place_in_allocation(const RunFlags& flags, const Targets& targets,
-                           const Allocation& allocation, RunPlan& plan) const;
-};
-
-/// An allocation already has its partition, limits and devices: only nodes and processes are
-/// chosen.
-void SlurmEngine::place_in_allocation(const RunFlags& flags, const Targets& targets,
-                                      const Allocation& allocation, RunPlan& plan) const {
-  const JobRequest request = this->request();
-  const auto given =
-      std::ranges::find_if(request.values, [](const auto& each) { return !each.second.empty(); });
-  const std::string flag = given != request.values.end() ? given->first
-                           : !request.arguments.empty()  ? "--sbatch_arg"
-                           : !request.seeds.empty()      ? "--seeds"
-                                                         : "";
-  if (!flag.empty())
-    throw UsageError(
-        fmt::format("{} is for a new job, and dtool is inside job {}", flag, allocation.job),
-        "leave it away, or name the login host with --runs_on to queue a new job");
-  const int available = static_cast<int>(allocation.tasks.size());
-  const int nodes = request.nodes.value_or(available);
-  if (nodes > available)
-    throw UsageError(fmt::format("--nodes {}: job {}, which dtool is inside, has {}", nodes,
-                                 allocation.job, available),
-                     "leave --nodes away to use all of them");
-  const bool is_given = !request.ntasks_per_node.empty() || flags.nproc_per_node != "auto";
-  std::vector<int> tasks = allocation.tasks;
-  if (is_given)
-    std::ranges::fill(tasks, processes_of_node(request.ntasks_per_node, flags.nproc_per_node, ""));
-  plan.world_size = 0;
-  for (int node = 0; node < nodes; ++node) {
-    const int processes = tasks[static_cast<std::size_t>(node)];
-    plan.machines.push_back(machine_of(targets, node, plan.world_size, processes));
-    plan.world_size += processes;
+                           const Allocation& allocation, RunPlan& plan) const {
+    const JobRequest request = this->request();
+    const auto given =
+        std::ranges::find_if(request.values, [](const auto& each) { return !each.second.empty(); });
+    const std::string flag = given != request.values.end() ? given->first
+                             : !request.arguments.empty()  ? "--sbatch_arg"
+                             : !request.seeds.empty()      ? "--seeds"
+                                                           : "";
+    if (!flag.empty())
+      throw UsageError(
+          fmt::format("{} is for a new job, and dtool is inside job {}", flag, allocation.job),
+          "leave it away, or name the login host with --runs_on to queue a new job");
+    const int available = static_cast<int>(allocation.tasks.size());
+    const int nodes = request.nodes.value_or(available);
+    if (nodes > available)
+      throw UsageError(fmt::format("--nodes {}: job {}, which dtool is inside, has {}", nodes,
+                                   allocation.job, available),
+                       "leave --nodes away to use all of them");
+    const bool is_given = !request.ntasks_per_node.empty() || flags.nproc_per_node != "auto";
+    std::vector<int> tasks = allocation.tasks;
+    if (is_given)
+      std::ranges::fill(tasks,
+                        processes_of_node(request.ntasks_per_node, flags.nproc_per_node, ""));
+    plan.world_size = 0;
+    for (int node = 0; node < nodes; ++node) {
+      const int processes = tasks[static_cast<std::size_t>(node)];
+      plan.machines.push_back(machine_of(targets, node, plan.world_size, processes));
+      plan.world_size += processes;
+    }
+    plan.machines.front().leader = Leader::screen;
   }
-  plan.machines.front().leader = Leader::screen;
-}
-
-std::vector<HostJob> SlurmEngine::jobs(const RunPlan& plan) const {
-  if (plan.machines.front().leader != Leader::screen) return SchedulerEngine::jobs(plan);
-  ssh::ScreenJob job = job_of(plan);
-  job.script = "exec bash ./batch \"${PWD%/*}\"\n";
-  job.begin += "begin() { make_folders probe; begin_in_session; }\n";
-  job.files.emplace_back("probe", std::string(scripts::kSlurm_steps_probe));
-  job.files.emplace_back("end",
-                         "allocation=$(< allocation)\n" + std::string(scripts::kSlurm_end_steps));
-  job.files.emplace_back("allocation", surrounding_allocation()->job);
-  return {{0, job}};
-}
-
-std::string SlurmEngine::started(const RunPlan& plan, const killfiles::Killfile& killfile) const {
-  if (plan.machines.front().leader != Leader::screen)
-    return SchedulerEngine::started(plan, killfile);
-  return fmt::format("started in the allocation of job {}, and ends with it; {}",
-                     surrounding_allocation()->job, what_was_started(plan));
-}
+};
 
 }  // namespace
 

@@ -192,70 +192,11 @@ class HostsPlace : public CommandPlace {
   bool yes_ = false;
 };
 
-class CommandAction : public Action {
- public:
-  explicit CommandAction(std::unique_ptr<CommandPlace> place) : place_(std::move(place)) {}
-
-  void add_options(Options& command) override;
-  int run(Invocation& invocation) override;
-
- private:
-  void take_program(std::vector<std::string> words);
-  ssh::Command command_for(std::size_t host) const;
-  std::vector<ssh::HostResult> run_all(ssh::Remote& remote, ssh::Events& events) const;
-
-  std::unique_ptr<CommandPlace> place_;
-  OutputOptions output_;
-  std::string command_ = kGpuTable;  ///< for people
-  std::vector<std::string> words_;   ///< one: a command line
-  std::optional<Option> command_flag_;
-  bool shell_ = false;
-  double timeout_ = 0;
-  bool fail_fast_ = false;
-  bool stdin_ = false;
-  bool sudo_ = false;
-  Sudo root_;
-  std::vector<std::optional<ssh::HostResult>> unready_;  ///< hosts where nothing can be run
-};
-
 void HostsPlace::add_options(Options& command, std::string& line) {
   add_host_options(command, hosts_);
   command.add_option("--command", line, "a command line for each host's login shell")
       .show_default();
   command.add_flag("--yes", yes_, "do not ask before using a recorded run's hosts");
-}
-
-void CommandAction::add_options(Options& command) {
-  place_->add_options(command, command_);
-  command_flag_ = command.find("--command");
-  command.add_flag("--shell", shell_, "join the words after -- with blanks, as ssh does");
-  command.add_option("--timeout SECONDS", timeout_, "end the command after this many seconds")
-      .check(must_be_seconds);
-  command.add_flag("--stdin", stdin_, "give standard input to the command on all hosts");
-  command.add_flag("--fail_fast", fail_fast_,
-                   "the first host that fails ends the command on the others");
-  if (command_flag_)
-    command.add_flag("--sudo", sudo_, "as root: sudo's password is asked for once, for all hosts");
-  add_output_options(command, output_);
-}
-
-/// The words after `--`.
-void CommandAction::take_program(std::vector<std::string> words) {
-  if (words.empty()) {
-    if (shell_) throw UsageError("--shell joins the words after --, and there are none");
-    if (!command_flag_)
-      throw UsageError("no program was named",
-                       "it goes after --: dtool exec RUN -- nvidia-smi; dtool ssh RUN is a shell");
-    words_ = {command_};
-    return;
-  }
-  if (command_flag_ && command_flag_->is_given())
-    throw UsageError("--command and the words after -- both say what to run", "give one of them");
-  const bool is_line = shell_ || words.size() == 1;
-  command_ = is_line ? fmt::format("{}", fmt::join(words, " ")) : ssh::quote_all(words);
-  if (command_.find_first_not_of(' ') == command_.npos)
-    throw UsageError("the command after -- is empty");
-  words_ = is_line ? std::vector{command_} : std::move(words);
 }
 
 Targets HostsPlace::targets(Invocation& invocation) {
@@ -278,64 +219,118 @@ Targets HostsPlace::targets(Invocation& invocation) {
   return recorded;
 }
 
-ssh::Command CommandAction::command_for(std::size_t host) const {
-  if (sudo_) return root_.command(host, words_.size() == 1 ? words_[0] : ssh::quote_all(words_));
-  const bool shows_gpus = command_ == kGpuTable;
-  return {.line = place_->line(host,
-                               shows_gpus ? std::vector<std::string>{kGpuTableOrFailure} : words_)};
-}
+class CommandAction : public Action {
+ public:
+  explicit CommandAction(std::unique_ptr<CommandPlace> place) : place_(std::move(place)) {}
 
-std::vector<ssh::HostResult> CommandAction::run_all(ssh::Remote& remote,
-                                                    ssh::Events& events) const {
-  const bool shows_gpus = command_ == kGpuTable;
-  std::vector<std::optional<ssh::HostResult>> known = sudo_ ? unready_ : place_->make_ready(remote);
-  known.resize(remote.hosts().size());
-  std::vector<ssh::Task> tasks;
-  ssh::RunOptions options;
-  const auto input = stdin_ ? standard_input() : nullptr;
-  for (std::size_t i = 0; i < known.size(); ++i) {
-    if (known[i]) {
-      events.on_result(i, *known[i]);
-      options.failed = known[i]->host;
-    } else {
-      ssh::Command command = command_for(i);
-      command.input_from = input;
-      tasks.push_back({i, std::move(command)});
-    }
+  void add_options(Options& command) override {
+    place_->add_options(command, command_);
+    command_flag_ = command.find("--command");
+    command.add_flag("--shell", shell_, "join the words after -- with blanks, as ssh does");
+    command.add_option("--timeout SECONDS", timeout_, "end the command after this many seconds")
+        .check(must_be_seconds);
+    command.add_flag("--stdin", stdin_, "give standard input to the command on all hosts");
+    command.add_flag("--fail_fast", fail_fast_,
+                     "the first host that fails ends the command on the others");
+    if (command_flag_)
+      command.add_flag("--sudo", sudo_,
+                       "as root: sudo's password is asked for once, for all hosts");
+    add_output_options(command, output_);
   }
-  options.keep_output = ssh::KeepOutput::no;
-  options.on_interrupt = output_.on_interrupt;
-  if (timeout_ > 0) options.timeout = from_seconds(timeout_);
-  if (fail_fast_) options.on_failure = ssh::OnFailure::end_others;
-  auto results = remote.run(std::move(tasks), events, options);
-  for (std::size_t i = 0; i < known.size(); ++i)
-    if (known[i])
-      results.insert(results.begin() + static_cast<std::ptrdiff_t>(i), std::move(*known[i]));
-  for (ssh::HostResult& result : results) {
-    if (result.failure == ssh::Failure::timed_out)
-      result.hint = "--timeout sets how long a command may take";
-    if (shows_gpus && result.failure == ssh::Failure::none && result.exit_code == kNotFound) {
-      result.error = "there is no nvidia-smi, so dtool cannot tell its GPUs";
-      result.hint = "it goes after --: dtool command -- uptime";
-    }
-  }
-  return results;
-}
 
-int CommandAction::run(Invocation& invocation) {
-  take_program(invocation.program);
-  if (stdin_ && place_->reads_standard_input())
-    throw UsageError("--stdin and --hostfile - both read standard input",
-                     "--runs_on names the hosts, or --hostfile a file");
-  // Who waits for a first Ctrl-C's hosts would wait for an input that may never end.
-  output_.on_interrupt = stdin_ ? ssh::OnInterrupt::leave : place_->on_interrupt();
-  output_.tell = [this](std::size_t host, nlohmann::json& about) { place_->tell(host, about); };
-  const Targets chosen = place_->targets(invocation);
-  const auto remote = invocation.reach(chosen.hosts, chosen.connect);
-  if (sudo_) unready_ = root_.make_ready(*remote);
-  return show_output(invocation.console, *remote, output_, command_,
-                     [&](ssh::Events& events) { return run_all(*remote, events); });
-}
+  int run(Invocation& invocation) override {
+    take_program(invocation.program);
+    if (stdin_ && place_->reads_standard_input())
+      throw UsageError("--stdin and --hostfile - both read standard input",
+                       "--runs_on names the hosts, or --hostfile a file");
+    // Who waits for a first Ctrl-C's hosts would wait for an input that may never end.
+    output_.on_interrupt = stdin_ ? ssh::OnInterrupt::leave : place_->on_interrupt();
+    output_.tell = [this](std::size_t host, nlohmann::json& about) { place_->tell(host, about); };
+    const Targets chosen = place_->targets(invocation);
+    const auto remote = invocation.reach(chosen.hosts, chosen.connect);
+    if (sudo_) unready_ = root_.make_ready(*remote);
+    return show_output(invocation.console, *remote, output_, command_,
+                       [&](ssh::Events& events) { return run_all(*remote, events); });
+  }
+
+ private:
+  /// The words after `--`.
+  void take_program(std::vector<std::string> words) {
+    if (words.empty()) {
+      if (shell_) throw UsageError("--shell joins the words after --, and there are none");
+      if (!command_flag_)
+        throw UsageError(
+            "no program was named",
+            "it goes after --: dtool exec RUN -- nvidia-smi; dtool ssh RUN is a shell");
+      words_ = {command_};
+      return;
+    }
+    if (command_flag_ && command_flag_->is_given())
+      throw UsageError("--command and the words after -- both say what to run", "give one of them");
+    const bool is_line = shell_ || words.size() == 1;
+    command_ = is_line ? fmt::format("{}", fmt::join(words, " ")) : ssh::quote_all(words);
+    if (command_.find_first_not_of(' ') == command_.npos)
+      throw UsageError("the command after -- is empty");
+    words_ = is_line ? std::vector{command_} : std::move(words);
+  }
+
+  ssh::Command command_for(std::size_t host) const {
+    if (sudo_) return root_.command(host, words_.size() == 1 ? words_[0] : ssh::quote_all(words_));
+    const bool shows_gpus = command_ == kGpuTable;
+    return {.line = place_->line(
+                host, shows_gpus ? std::vector<std::string>{kGpuTableOrFailure} : words_)};
+  }
+
+  std::vector<ssh::HostResult> run_all(ssh::Remote& remote, ssh::Events& events) const {
+    const bool shows_gpus = command_ == kGpuTable;
+    std::vector<std::optional<ssh::HostResult>> known =
+        sudo_ ? unready_ : place_->make_ready(remote);
+    known.resize(remote.hosts().size());
+    std::vector<ssh::Task> tasks;
+    ssh::RunOptions options;
+    const auto input = stdin_ ? standard_input() : nullptr;
+    for (std::size_t i = 0; i < known.size(); ++i) {
+      if (known[i]) {
+        events.on_result(i, *known[i]);
+        options.failed = known[i]->host;
+      } else {
+        ssh::Command command = command_for(i);
+        command.input_from = input;
+        tasks.push_back({i, std::move(command)});
+      }
+    }
+    options.keep_output = ssh::KeepOutput::no;
+    options.on_interrupt = output_.on_interrupt;
+    if (timeout_ > 0) options.timeout = from_seconds(timeout_);
+    if (fail_fast_) options.on_failure = ssh::OnFailure::end_others;
+    auto results = remote.run(std::move(tasks), events, options);
+    for (std::size_t i = 0; i < known.size(); ++i)
+      if (known[i])
+        results.insert(results.begin() + static_cast<std::ptrdiff_t>(i), std::move(*known[i]));
+    for (ssh::HostResult& result : results) {
+      if (result.failure == ssh::Failure::timed_out)
+        result.hint = "--timeout sets how long a command may take";
+      if (shows_gpus && result.failure == ssh::Failure::none && result.exit_code == kNotFound) {
+        result.error = "there is no nvidia-smi, so dtool cannot tell its GPUs";
+        result.hint = "it goes after --: dtool command -- uptime";
+      }
+    }
+    return results;
+  }
+
+  std::unique_ptr<CommandPlace> place_;
+  OutputOptions output_;
+  std::string command_ = kGpuTable;  ///< for people
+  std::vector<std::string> words_;   ///< one: a command line
+  std::optional<Option> command_flag_;
+  bool shell_ = false;
+  double timeout_ = 0;
+  bool fail_fast_ = false;
+  bool stdin_ = false;
+  bool sudo_ = false;
+  Sudo root_;
+  std::vector<std::optional<ssh::HostResult>> unready_;  ///< hosts where nothing can be run
+};
 
 }  // namespace
 

@@ -121,100 +121,93 @@ constexpr const char* kResetTerminal =
 
 class AttachAction : public Action {
  public:
-  void add_options(Options& command) override;
-  int run(Invocation& invocation) override;
+  void add_options(Options& command) override {
+    command.add_option("RUN", run_, "a run's id or a part of it; last, last-1 (the newest run)");
+    command.add_option("-m,--machine I", machine_,
+                       "the machine's id or host; optional if there is only one");
+    add_connect_options(command, hosts_);
+  }
+
+  int run(Invocation& invocation) override {
+    Console& console = invocation.console;
+    require_terminal(console, "dtool attach", "dtool logs shows what a machine prints");
+    const killfiles::Killfile killfile = recorded_run(run_);
+    const Targets targets = recorded_targets(killfile, hosts_, invocation.settings.users());
+    const std::size_t place = choose(killfile);
+    const killfiles::Machine& machine = killfile.machines[place];
+    const std::string name = fmt::format("machine{} of {}", machine.id, killfile.run_id);
+    const std::string hint = "dtool logs " + killfile.run_id;
+
+    std::optional<ssh::TerminalLink> link(std::in_place, targets.hosts[place], targets.connect);
+    const auto failed = [&](const ssh::HostResult& result, const std::string& doing) {
+      report_failures(console, {result}, doing);
+      return link->interrupted() ? kInterrupted : kSomeFailed;
+    };
+    const ssh::Command question = status_command({{killfile.run_id, machine}}, Detail::brief);
+    host::StatusReply reply;
+    const ssh::HostResult first = ask(*link, question, reply);
+    if (!first.ok()) return failed(first, "looking for " + name);
+    const std::string stranger = stranger_at(machine, reply.host, first);
+    if (!stranger.empty()) console.note(fmt::format("{}: {}", name, stranger));
+    const host::StatusAnswer job = reply.machines.front();
+    const std::string ended = how_it_ended(job);
+    if (job.terminal.empty() || !ended.empty()) {
+      console.fail(fmt::format("{} {}", name, ended.empty() ? "has no session" : ended), hint);
+      return kSomeFailed;
+    }
+    bool left_well = true;
+    if (job.terminal == "none") {
+      link.reset();  // following a log is work for a fleet's connection
+      console.note(fmt::format(
+          "{} has no terminal, since neither screen nor tmux was there when it started: its log "
+          "follows; Ctrl-c leaves it running",
+          name));
+      const int code = show_log(invocation, targets, killfile, place);
+      if (code != kAllWell) return code;
+      link.emplace(targets.hosts[place], targets.connect);
+    } else {
+      const std::string keys = "Ctrl-a d leaves it running, Ctrl-c twice ends the run everywhere";
+      console.note(name + ": " + keys);
+      const ssh::HostResult shown =
+          show_in_terminal(console, *link, attach_line(machine, job.terminal), keys);
+      if (shown.failure != ssh::Failure::none) return failed(shown, "attaching to " + name);
+      left_well = shown.exit_code == 0;
+    }
+    const ssh::HostResult last = ask(*link, question, reply);
+    if (!last.ok()) return failed(last, "looking for " + name);
+    const std::string now = how_it_ended(reply.machines.front());
+    console.note(now.empty() ? name + ": detached, it goes on"
+                             : fmt::format("{} {}\nhint: {}", name, now, hint));
+    return left_well || !now.empty() ? kAllWell : kSomeFailed;
+  }
 
  private:
-  std::size_t choose(const killfiles::Killfile& killfile) const;
+  std::size_t choose(const killfiles::Killfile& killfile) const {
+    if (!machine_.empty()) return find_machine(killfile, machine_);
+    if (killfile.machines.size() == 1) return 0;
+    throw UsageError(fmt::format("{} has {} machines", killfile.run_id, killfile.machines.size()),
+                     fmt::format("name one: --machine {}", killfile.machines.front().id));
+  }
+
+  /// Shows the end of the machine's log and its further lines, if there is no terminal.
   int show_log(Invocation& invocation, const Targets& targets, killfiles::Killfile killfile,
-               std::size_t place) const;
+               std::size_t place) const {
+    constexpr std::uint64_t kLines = 50;
+    Console& console = invocation.console;
+    killfile.machines = {killfile.machines[place]};
+    const auto remote = invocation.reach({targets.hosts[place]}, targets.connect);
+    FollowedLogs output(console, killfile, Fold::no, {.tail = kLines});
+    std::vector<ssh::HostResult> results = output.read(*remote);
+    if (remote->interrupted()) return kInterrupted;
+    if (results.front().failure == ssh::Failure::none) return kAllWell;  // the run has ended
+    report_failures(console, results, "following the log of " + killfile.run_id);
+    return kSomeFailed;
+  }
 
   HostOptions hosts_;
   std::string run_;
   std::string machine_;
 };
-
-void AttachAction::add_options(Options& command) {
-  command.add_option("RUN", run_, "a run's id or a part of it; last, last-1 (the newest run)");
-  command.add_option("-m,--machine I", machine_,
-                     "the machine's id or host; optional if there is only one");
-  add_connect_options(command, hosts_);
-}
-
-std::size_t AttachAction::choose(const killfiles::Killfile& killfile) const {
-  if (!machine_.empty()) return find_machine(killfile, machine_);
-  if (killfile.machines.size() == 1) return 0;
-  throw UsageError(fmt::format("{} has {} machines", killfile.run_id, killfile.machines.size()),
-                   fmt::format("name one: --machine {}", killfile.machines.front().id));
-}
-
-/// Shows the end of the machine's log and its further lines, if there is no terminal.
-int AttachAction::show_log(Invocation& invocation, const Targets& targets,
-                           killfiles::Killfile killfile, std::size_t place) const {
-  constexpr std::uint64_t kLines = 50;
-  Console& console = invocation.console;
-  killfile.machines = {killfile.machines[place]};
-  const auto remote = invocation.reach({targets.hosts[place]}, targets.connect);
-  FollowedLogs output(console, killfile, Fold::no, {.tail = kLines});
-  std::vector<ssh::HostResult> results = output.read(*remote);
-  if (remote->interrupted()) return kInterrupted;
-  if (results.front().failure == ssh::Failure::none) return kAllWell;  // the run has ended
-  report_failures(console, results, "following the log of " + killfile.run_id);
-  return kSomeFailed;
-}
-
-int AttachAction::run(Invocation& invocation) {
-  Console& console = invocation.console;
-  require_terminal(console, "dtool attach", "dtool logs shows what a machine prints");
-  const killfiles::Killfile killfile = recorded_run(run_);
-  const Targets targets = recorded_targets(killfile, hosts_, invocation.settings.users());
-  const std::size_t place = choose(killfile);
-  const killfiles::Machine& machine = killfile.machines[place];
-  const std::string name = fmt::format("machine{} of {}", machine.id, killfile.run_id);
-  const std::string hint = "dtool logs " + killfile.run_id;
-
-  std::optional<ssh::TerminalLink> link(std::in_place, targets.hosts[place], targets.connect);
-  const auto failed = [&](const ssh::HostResult& result, const std::string& doing) {
-    report_failures(console, {result}, doing);
-    return link->interrupted() ? kInterrupted : kSomeFailed;
-  };
-  const ssh::Command question = status_command({{killfile.run_id, machine}}, Detail::brief);
-  host::StatusReply reply;
-  const ssh::HostResult first = ask(*link, question, reply);
-  if (!first.ok()) return failed(first, "looking for " + name);
-  const std::string stranger = stranger_at(machine, reply.host, first);
-  if (!stranger.empty()) console.note(fmt::format("{}: {}", name, stranger));
-  const host::StatusAnswer job = reply.machines.front();
-  const std::string ended = how_it_ended(job);
-  if (job.terminal.empty() || !ended.empty()) {
-    console.fail(fmt::format("{} {}", name, ended.empty() ? "has no session" : ended), hint);
-    return kSomeFailed;
-  }
-  bool left_well = true;
-  if (job.terminal == "none") {
-    link.reset();  // following a log is work for a fleet's connection
-    console.note(fmt::format(
-        "{} has no terminal, since neither screen nor tmux was there when it started: its log "
-        "follows; Ctrl-c leaves it running",
-        name));
-    const int code = show_log(invocation, targets, killfile, place);
-    if (code != kAllWell) return code;
-    link.emplace(targets.hosts[place], targets.connect);
-  } else {
-    const std::string keys = "Ctrl-a d leaves it running, Ctrl-c twice ends the run everywhere";
-    console.note(name + ": " + keys);
-    const ssh::HostResult shown =
-        show_in_terminal(console, *link, attach_line(machine, job.terminal), keys);
-    if (shown.failure != ssh::Failure::none) return failed(shown, "attaching to " + name);
-    left_well = shown.exit_code == 0;
-  }
-  const ssh::HostResult last = ask(*link, question, reply);
-  if (!last.ok()) return failed(last, "looking for " + name);
-  const std::string now = how_it_ended(reply.machines.front());
-  console.note(now.empty() ? name + ": detached, it goes on"
-                           : fmt::format("{} {}\nhint: {}", name, now, hint));
-  return left_well || !now.empty() ? kAllWell : kSomeFailed;
-}
 
 }  // namespace
 

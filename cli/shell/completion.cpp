@@ -292,31 +292,28 @@ namespace {
 
 class CompletionAction : public Action {
  public:
-  void add_options(Options& command) override;
-  int run(Invocation& invocation) override;
+  void add_options(Options& command) override {
+    command.add_option("SHELL", shell_, "bash, zsh or fish")
+        .one_of({"bash", "zsh", "fish"})
+        .required();
+  }
+
+  int run(Invocation& invocation) override {
+    const std::map<std::string, std::string_view> scripts = {
+        {"bash", completion_scripts::kBash_completion},
+        {"zsh", completion_scripts::kZsh_completion},
+        {"fish", completion_scripts::kFish_completion}};
+    if (invocation.console.json()) {
+      invocation.console.document({{"shell", shell_}, {"script", scripts.at(shell_)}});
+    } else {
+      invocation.console.write(scripts.at(shell_));
+    }
+    return kAllWell;
+  }
 
  private:
   std::string shell_;
 };
-
-void CompletionAction::add_options(Options& command) {
-  command.add_option("SHELL", shell_, "bash, zsh or fish")
-      .one_of({"bash", "zsh", "fish"})
-      .required();
-}
-
-int CompletionAction::run(Invocation& invocation) {
-  const std::map<std::string, std::string_view> scripts = {
-      {"bash", completion_scripts::kBash_completion},
-      {"zsh", completion_scripts::kZsh_completion},
-      {"fish", completion_scripts::kFish_completion}};
-  if (invocation.console.json()) {
-    invocation.console.document({{"shell", shell_}, {"script", scripts.at(shell_)}});
-  } else {
-    invocation.console.write(scripts.at(shell_));
-  }
-  return kAllWell;
-}
 
 }  // namespace
 

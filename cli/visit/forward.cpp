@@ -85,16 +85,97 @@ struct Target {
 
 class ForwardAction : public Action, public ssh::ForwardEvents {
  public:
-  void add_options(Options& command) override;
-  int run(Invocation& invocation) override;
+  void add_options(Options& command) override {
+    command.add_option("RUN|HOST", where_, "a run's id or its beginning, last, last-1; or a host")
+        .required();
+    command
+        .add_option("PORT [HERE:]THERE", wishes_,
+                    "a port there; HERE:THERE gives it another number on this machine")
+        .required();
+    command.add_option("-m,--machine I", machine_,
+                       "the run's machine, by its id or host (its first one)");
+    command.add_flag("--open", open_, "show the first port in the web browser");
+    add_connect_options(command, hosts_);
+  }
 
-  void on_reached() override;
-  void on_failure(const std::string& error, const std::string& hint) override;
+  int run(Invocation& invocation) override {
+    console_ = &invocation.console;
+    std::vector<Wish> wishes;
+    for (const std::string& text : wishes_) wishes.push_back(read_wish(text));
+    target_ = find_target(invocation);
+    if (target_.host.is_local)
+      throw UsageError(fmt::format("{} is this machine", target_.name),
+                       fmt::format("its port is here already: {}", address_of(wishes[0].there)));
+    for (const Wish& wish : wishes) {
+      listeners_.push_back(open_here(wish));
+      ports_.push_back({listeners_.back().get(), target_.address, wish.there});
+    }
+    ssh::PortForward forward(target_.host, target_.connect);
+    const ssh::HostResult result = forward.run(ports_, *this);
+    if (forward.interrupted()) return kInterrupted;
+    report_failures(*console_, {result}, "reaching " + target_.name);
+    return kSomeFailed;
+  }
+
+  void on_reached() override {
+    nlohmann::json all = nlohmann::json::array();
+    for (std::size_t i = 0; i < ports_.size(); ++i) {
+      const std::uint16_t here = host::port_of(listeners_[i]);
+      all.push_back({{"host", ssh::to_string(target_.host)},
+                     {"port", ports_[i].port},
+                     {"local_port", here},
+                     {"url", address_of(here)}});
+      if (!console_->json())
+        console_->say(
+            fmt::format("{} is port {} of {}", address_of(here), ports_[i].port, target_.name));
+    }
+    if (console_->json()) console_->document({{"forwarded", all}});
+    console_->note("Ctrl-C ends it");
+    if (open_) open_in_browser(*console_, address_of(host::port_of(listeners_.front())));
+  }
+
+  void on_failure(const std::string& error, const std::string& hint) override {
+    if (std::exchange(last_failure_, error) == error) return;  // a page asks again and again
+    console_->fail(error, hint.empty() ? "does the program there listen yet?" : hint);
+  }
+
   void on_connection() override { last_failure_.clear(); }
 
  private:
-  Target find_target(Invocation& invocation) const;
-  Target machine_of(const killfiles::Killfile& run, Invocation& invocation) const;
+  Target find_target(Invocation& invocation) const {
+    if (const auto run = run_unless_host(where_)) return machine_of(*run, invocation);
+    if (!machine_.empty())
+      throw UsageError(fmt::format("no run {} is recorded", where_), "dtool list names the runs");
+    HostOptions hosts = hosts_;
+    hosts.runs_on = where_;
+    const auto targets = choose_targets(hosts, invocation.settings.all());
+    if (targets->hosts.size() != 1)
+      throw UsageError(fmt::format("{} is {} hosts", where_, targets->hosts.size()),
+                       "dtool forward takes one");
+    return {targets->hosts.front(), targets->connect, ssh::to_string(targets->hosts.front()),
+            "127.0.0.1"};
+  }
+
+  Target machine_of(const killfiles::Killfile& run, Invocation& invocation) const {
+    const Targets targets = recorded_targets(run, hosts_, invocation.settings.users());
+    const std::size_t place = machine_.empty() ? 0 : find_machine(run, machine_);
+    const killfiles::Machine& machine = run.machines.at(place);
+    const ssh::Host& host = targets.hosts.at(place);
+    Target target{host, targets.connect, fmt::format("machine{} of {}", machine.id, run.run_id),
+                  "127.0.0.1"};
+    if (run.job.empty()) return target;
+    // A scheduler's machine is behind the login host.
+    const auto remote = invocation.reach({host}, targets.connect);
+    const std::vector<AskedMachine> asked = {{run.run_id, machine}};
+    ssh::Events ignored;
+    const ssh::HostResult answer =
+        remote->run({{0, status_command(asked, Detail::brief)}}, ignored, {}).front();
+    target.address = read_statuses(asked, answer).front().node;
+    if (!ssh::is_address(target.address))
+      throw UsageError(fmt::format("the node of {} is not known", target.name),
+                       "dtool status tells its state");
+    return target;
+  }
 
   HostOptions hosts_;
   std::string where_;
@@ -108,95 +189,6 @@ class ForwardAction : public Action, public ssh::ForwardEvents {
   std::vector<ssh::ForwardedPort> ports_;
   std::string last_failure_;  ///< what was told since the last connection
 };
-
-void ForwardAction::add_options(Options& command) {
-  command.add_option("RUN|HOST", where_, "a run's id or its beginning, last, last-1; or a host")
-      .required();
-  command
-      .add_option("PORT [HERE:]THERE", wishes_,
-                  "a port there; HERE:THERE gives it another number on this machine")
-      .required();
-  command.add_option("-m,--machine I", machine_,
-                     "the run's machine, by its id or host (its first one)");
-  command.add_flag("--open", open_, "show the first port in the web browser");
-  add_connect_options(command, hosts_);
-}
-
-Target ForwardAction::machine_of(const killfiles::Killfile& run, Invocation& invocation) const {
-  const Targets targets = recorded_targets(run, hosts_, invocation.settings.users());
-  const std::size_t place = machine_.empty() ? 0 : find_machine(run, machine_);
-  const killfiles::Machine& machine = run.machines.at(place);
-  const ssh::Host& host = targets.hosts.at(place);
-  Target target{host, targets.connect, fmt::format("machine{} of {}", machine.id, run.run_id),
-                "127.0.0.1"};
-  if (run.job.empty()) return target;
-  // A scheduler's machine is behind the login host.
-  const auto remote = invocation.reach({host}, targets.connect);
-  const std::vector<AskedMachine> asked = {{run.run_id, machine}};
-  ssh::Events ignored;
-  const ssh::HostResult answer =
-      remote->run({{0, status_command(asked, Detail::brief)}}, ignored, {}).front();
-  target.address = read_statuses(asked, answer).front().node;
-  if (!ssh::is_address(target.address))
-    throw UsageError(fmt::format("the node of {} is not known", target.name),
-                     "dtool status tells its state");
-  return target;
-}
-
-Target ForwardAction::find_target(Invocation& invocation) const {
-  if (const auto run = run_unless_host(where_)) return machine_of(*run, invocation);
-  if (!machine_.empty())
-    throw UsageError(fmt::format("no run {} is recorded", where_), "dtool list names the runs");
-  HostOptions hosts = hosts_;
-  hosts.runs_on = where_;
-  const auto targets = choose_targets(hosts, invocation.settings.all());
-  if (targets->hosts.size() != 1)
-    throw UsageError(fmt::format("{} is {} hosts", where_, targets->hosts.size()),
-                     "dtool forward takes one");
-  return {targets->hosts.front(), targets->connect, ssh::to_string(targets->hosts.front()),
-          "127.0.0.1"};
-}
-
-void ForwardAction::on_reached() {
-  nlohmann::json all = nlohmann::json::array();
-  for (std::size_t i = 0; i < ports_.size(); ++i) {
-    const std::uint16_t here = host::port_of(listeners_[i]);
-    all.push_back({{"host", ssh::to_string(target_.host)},
-                   {"port", ports_[i].port},
-                   {"local_port", here},
-                   {"url", address_of(here)}});
-    if (!console_->json())
-      console_->say(
-          fmt::format("{} is port {} of {}", address_of(here), ports_[i].port, target_.name));
-  }
-  if (console_->json()) console_->document({{"forwarded", all}});
-  console_->note("Ctrl-C ends it");
-  if (open_) open_in_browser(*console_, address_of(host::port_of(listeners_.front())));
-}
-
-void ForwardAction::on_failure(const std::string& error, const std::string& hint) {
-  if (std::exchange(last_failure_, error) == error) return;  // a page asks again and again
-  console_->fail(error, hint.empty() ? "does the program there listen yet?" : hint);
-}
-
-int ForwardAction::run(Invocation& invocation) {
-  console_ = &invocation.console;
-  std::vector<Wish> wishes;
-  for (const std::string& text : wishes_) wishes.push_back(read_wish(text));
-  target_ = find_target(invocation);
-  if (target_.host.is_local)
-    throw UsageError(fmt::format("{} is this machine", target_.name),
-                     fmt::format("its port is here already: {}", address_of(wishes[0].there)));
-  for (const Wish& wish : wishes) {
-    listeners_.push_back(open_here(wish));
-    ports_.push_back({listeners_.back().get(), target_.address, wish.there});
-  }
-  ssh::PortForward forward(target_.host, target_.connect);
-  const ssh::HostResult result = forward.run(ports_, *this);
-  if (forward.interrupted()) return kInterrupted;
-  report_failures(*console_, {result}, "reaching " + target_.name);
-  return kSomeFailed;
-}
 
 }  // namespace
 

@@ -15,24 +15,6 @@
 namespace dtool::cli {
 namespace {
 
-class SshConfigAction : public Action {
- public:
-  void add_options(Options& command) override;
-  int run(Invocation& invocation) override;
-
- private:
-  HostOptions hosts_;
-  std::string id_;
-};
-
-void SshConfigAction::add_options(Options& command) {
-  command.add_option("RUN", id_, "a run's id or a part of it; last, last-1 (the newest run)");
-  add_connect_options(command, hosts_);
-  command.footer(
-      "Each machine is the host RUN.I: ssh RUN.0, scp RUN.1:FILE, an editor's remote window. "
-      "They go into ~/.ssh/config, where their jump hosts are.");
-}
-
 /// ssh reads `%` as the beginning of a token, and blanks and quotes for itself.
 std::string line(std::string_view keyword, const std::string& value) {
   std::string text;
@@ -56,34 +38,49 @@ std::string entry_of(const std::string& name, const ssh::Endpoint& host) {
   return text;
 }
 
-int SshConfigAction::run(Invocation& invocation) {
-  const killfiles::Killfile run = run_to_visit(id_);
-  const Targets targets = recorded_targets(run, hosts_, invocation.settings.users());
-  const auto config =
-      ssh::ClientConfig::read(targets.connect.config_file, targets.connect.settings);
-  Console& console = invocation.console;
-  nlohmann::json all = nlohmann::json::array();
-  std::string text;
-  for (std::size_t i = 0; i < run.machines.size(); ++i) {
-    const killfiles::Machine& machine = run.machines[i];
-    if (targets.hosts[i].is_local) {
-      console.note(fmt::format("machine{} of {} is this machine", machine.id, run.run_id));
-      continue;
+class SshConfigAction : public Action {
+ public:
+  void add_options(Options& command) override {
+    command.add_option("RUN", id_, "a run's id or a part of it; last, last-1 (the newest run)");
+    add_connect_options(command, hosts_);
+    command.footer(
+        "Each machine is the host RUN.I: ssh RUN.0, scp RUN.1:FILE, an editor's remote window. "
+        "They go into ~/.ssh/config, where their jump hosts are.");
+  }
+
+  int run(Invocation& invocation) override {
+    const killfiles::Killfile run = run_to_visit(id_);
+    const Targets targets = recorded_targets(run, hosts_, invocation.settings.users());
+    const auto config =
+        ssh::ClientConfig::read(targets.connect.config_file, targets.connect.settings);
+    Console& console = invocation.console;
+    nlohmann::json all = nlohmann::json::array();
+    std::string text;
+    for (std::size_t i = 0; i < run.machines.size(); ++i) {
+      const killfiles::Machine& machine = run.machines[i];
+      if (targets.hosts[i].is_local) {
+        console.note(fmt::format("machine{} of {} is this machine", machine.id, run.run_id));
+        continue;
+      }
+      const std::string name = fmt::format("{}.{}", run.run_id, machine.id);
+      const std::string entry = entry_of(name, config.resolve(targets.hosts[i]));
+      all.push_back(
+          {{"machine", machine.id}, {"host", machine.host}, {"name", name}, {"entry", entry}});
+      text += fmt::format("# machine{} of {}: {}\n{}", machine.id, run.run_id,
+                          killfiles::run_folder(run.run_id), entry);
     }
-    const std::string name = fmt::format("{}.{}", run.run_id, machine.id);
-    const std::string entry = entry_of(name, config.resolve(targets.hosts[i]));
-    all.push_back(
-        {{"machine", machine.id}, {"host", machine.host}, {"name", name}, {"entry", entry}});
-    text += fmt::format("# machine{} of {}: {}\n{}", machine.id, run.run_id,
-                        killfiles::run_folder(run.run_id), entry);
+    if (console.json()) {
+      console.document({{"hosts", all}});
+    } else {
+      console.write(text);
+    }
+    return kAllWell;
   }
-  if (console.json()) {
-    console.document({{"hosts", all}});
-  } else {
-    console.write(text);
-  }
-  return kAllWell;
-}
+
+ private:
+  HostOptions hosts_;
+  std::string id_;
+};
 
 }  // namespace
 

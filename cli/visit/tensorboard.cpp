@@ -51,13 +51,79 @@ pid_t start_dtool(std::vector<std::string> words) {
 
 class TensorboardAction : public Action, public ssh::Events {
  public:
-  void add_options(Options& command) override;
-  int run(Invocation& invocation) override;
+  void add_options(Options& command) override {
+    options_.emplace(command);
+    command.add_option("RUN", id_, "a run's id or a part of it; last, last-1 (the newest run)");
+    command.add_option("-m,--machine I", machine_, "the run's machine with this id or host (0)");
+    command.add_option(
+        "--logdir PATH", folder_,
+        "a folder there (the run's outputs if there are events in them, else its folder)");
+    command.add_flag("--open", open_, "show it in the web browser");
+    add_connect_options(command, hosts_);
+  }
 
-  void on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) override;
+  int run(Invocation& invocation) override {
+    console_ = &invocation.console;
+    killfiles::Killfile run = run_to_visit(id_);
+    const std::size_t place = machine_.empty() ? 0 : find_machine(run, machine_);
+    const std::string machine = std::to_string(run.machines[place].id);
+    const std::string name = fmt::format("machine{} of {}", machine, run.run_id);
+    const Targets targets = recorded_targets(run, hosts_, invocation.settings.users());
+    target_ = {"forward", run.run_id, "--machine=" + machine};
+    is_here_ = targets.hosts[place].is_local;
+    const auto remote = invocation.reach({targets.hosts[place]}, targets.connect);
+    run.machines = {run.machines[place]};
+    if (const auto unready = find_unready(*remote, run)[0]) {
+      report_failures(*console_, {*unready}, "looking for " + name);
+      return remote->interrupted() ? kInterrupted : kSomeFailed;
+    }
+    const std::string line = visit_line(run, 0, {"sh", "-c", kScript, "sh", folder_});
+    ssh::RunOptions options;
+    options.on_interrupt = ssh::OnInterrupt::leave;
+    ssh::HostResult result = remote->run({{0, ssh::Command{.line = line}}}, *this, options)[0];
+    if (forwarding_ != 0 && ::kill(forwarding_, SIGTERM) == 0) ::waitpid(forwarding_, nullptr, 0);
+    if (remote->interrupted()) return kInterrupted;
+    if (result.failure == ssh::Failure::none && result.exit_code == kNoTensorBoard)
+      result.error = "there is no tensorboard, neither in the run's environment nor on the host";
+    if (!result.error.empty() && result.failure == ssh::Failure::none)
+      result.hint = "pip install tensorboard there; or dtool fetch brings the outputs here";
+    if (result.error.empty()) console_->complain(said_);
+    report_failures(*console_, {result}, "TensorBoard on " + name);
+    return kSomeFailed;
+  }
+
+  /// It says `TensorBoard 2.15.1 at http://127.0.0.1:38717/ (Press CTRL+C to quit)`.
+  void on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) override {
+    constexpr std::size_t kMost = 10'000;
+    said_ += bytes;
+    if (said_.size() > kMost) said_.erase(0, said_.size() - kMost);
+    const std::size_t at = said_.find(fmt::format(" at {}", kAddress));
+    if (has_port_ || at == said_.npos) return;
+    const std::size_t begin = said_.find(kAddress, at) + kAddress.size();
+    const std::size_t end = said_.find_first_not_of("0123456789", begin);
+    if (end == said_.npos) return;
+    if (const std::string port = said_.substr(begin, end - begin); host::parse_port(port))
+      on_port(port);
+  }
 
  private:
-  void on_port(const std::string& port);
+  void on_port(const std::string& port) {
+    has_port_ = true;
+    if (is_here_) {
+      const std::string address = fmt::format("{}{}", kAddress, port);
+      if (console_->json()) console_->document({{"forwarded", {{{"url", address}}}}});
+      if (!console_->json()) console_->say(address);
+      if (open_) open_in_browser(*console_, address);
+      return;
+    }
+    std::vector<std::string> words = target_;
+    words.insert(words.begin() + 2, port);
+    for (const auto& [name, values] : options_->given()) {
+      if (name == "--logdir" || name == "--machine") continue;
+      for (const std::string& value : values) words.push_back(name + "=" + value);
+    }
+    forwarding_ = start_dtool(std::move(words));
+  }
 
   HostOptions hosts_;
   std::string id_;
@@ -73,79 +139,6 @@ class TensorboardAction : public Action, public ssh::Events {
   bool has_port_ = false;
   pid_t forwarding_ = 0;  ///< dtool forward; 0: none
 };
-
-void TensorboardAction::add_options(Options& command) {
-  options_.emplace(command);
-  command.add_option("RUN", id_, "a run's id or a part of it; last, last-1 (the newest run)");
-  command.add_option("-m,--machine I", machine_, "the run's machine with this id or host (0)");
-  command.add_option(
-      "--logdir PATH", folder_,
-      "a folder there (the run's outputs if there are events in them, else its folder)");
-  command.add_flag("--open", open_, "show it in the web browser");
-  add_connect_options(command, hosts_);
-}
-
-void TensorboardAction::on_port(const std::string& port) {
-  has_port_ = true;
-  if (is_here_) {
-    const std::string address = fmt::format("{}{}", kAddress, port);
-    if (console_->json()) console_->document({{"forwarded", {{{"url", address}}}}});
-    if (!console_->json()) console_->say(address);
-    if (open_) open_in_browser(*console_, address);
-    return;
-  }
-  std::vector<std::string> words = target_;
-  words.insert(words.begin() + 2, port);
-  for (const auto& [name, values] : options_->given()) {
-    if (name == "--logdir" || name == "--machine") continue;
-    for (const std::string& value : values) words.push_back(name + "=" + value);
-  }
-  forwarding_ = start_dtool(std::move(words));
-}
-
-/// It says `TensorBoard 2.15.1 at http://127.0.0.1:38717/ (Press CTRL+C to quit)`.
-void TensorboardAction::on_output(std::size_t, ssh::Stream, std::string_view bytes) {
-  constexpr std::size_t kMost = 10'000;
-  said_ += bytes;
-  if (said_.size() > kMost) said_.erase(0, said_.size() - kMost);
-  const std::size_t at = said_.find(fmt::format(" at {}", kAddress));
-  if (has_port_ || at == said_.npos) return;
-  const std::size_t begin = said_.find(kAddress, at) + kAddress.size();
-  const std::size_t end = said_.find_first_not_of("0123456789", begin);
-  if (end == said_.npos) return;
-  if (const std::string port = said_.substr(begin, end - begin); host::parse_port(port))
-    on_port(port);
-}
-
-int TensorboardAction::run(Invocation& invocation) {
-  console_ = &invocation.console;
-  killfiles::Killfile run = run_to_visit(id_);
-  const std::size_t place = machine_.empty() ? 0 : find_machine(run, machine_);
-  const std::string machine = std::to_string(run.machines[place].id);
-  const std::string name = fmt::format("machine{} of {}", machine, run.run_id);
-  const Targets targets = recorded_targets(run, hosts_, invocation.settings.users());
-  target_ = {"forward", run.run_id, "--machine=" + machine};
-  is_here_ = targets.hosts[place].is_local;
-  const auto remote = invocation.reach({targets.hosts[place]}, targets.connect);
-  run.machines = {run.machines[place]};
-  if (const auto unready = find_unready(*remote, run)[0]) {
-    report_failures(*console_, {*unready}, "looking for " + name);
-    return remote->interrupted() ? kInterrupted : kSomeFailed;
-  }
-  const std::string line = visit_line(run, 0, {"sh", "-c", kScript, "sh", folder_});
-  ssh::RunOptions options;
-  options.on_interrupt = ssh::OnInterrupt::leave;
-  ssh::HostResult result = remote->run({{0, ssh::Command{.line = line}}}, *this, options)[0];
-  if (forwarding_ != 0 && ::kill(forwarding_, SIGTERM) == 0) ::waitpid(forwarding_, nullptr, 0);
-  if (remote->interrupted()) return kInterrupted;
-  if (result.failure == ssh::Failure::none && result.exit_code == kNoTensorBoard)
-    result.error = "there is no tensorboard, neither in the run's environment nor on the host";
-  if (!result.error.empty() && result.failure == ssh::Failure::none)
-    result.hint = "pip install tensorboard there; or dtool fetch brings the outputs here";
-  if (result.error.empty()) console_->complain(said_);
-  report_failures(*console_, {result}, "TensorBoard on " + name);
-  return kSomeFailed;
-}
 
 }  // namespace
 

@@ -16,21 +16,6 @@
 namespace dtool::cli {
 namespace {
 
-class DiffAction : public Action {
- public:
-  void add_options(Options& command) override;
-  int run(Invocation& invocation) override;
-
- private:
-  HostOptions hosts_;
-  std::vector<std::string> runs_;
-};
-
-void DiffAction::add_options(Options& command) {
-  command.add_option("RUN", runs_, "two runs' ids or parts of them, as last-1 last").required();
-  add_connect_options(command, hosts_);
-}
-
 std::string state_of(const RunRecord& run) {
   if (run.end) return run.end->state;
   if (run.state_now.empty()) return "not known to have ended";
@@ -73,39 +58,51 @@ nlohmann::json json_of(const std::vector<Difference>& rows) {
   return list;
 }
 
-int DiffAction::run(Invocation& invocation) {
-  Console& console = invocation.console;
-  if (runs_.size() != 2)
-    throw UsageError(fmt::format("dtool diff compares two runs, and {} {} named", runs_.size(),
-                                 runs_.size() == 1 ? "was" : "were"),
-                     "dtool list shows the runs");
-  const RunRecord before = explained_run(console, runs_[0], hosts_, invocation.settings);
-  const RunRecord now = explained_run(console, runs_[1], hosts_, invocation.settings);
-  const Comparison found =
-      compare_runs(before, now, read_listing(before.run_id), read_listing(now.run_id));
-  if (console.json()) {
-    console.document({{"runs", {before.run_id, now.run_id}},
-                      {"code", json_of(found.code)},
-                      {"code_note", found.code_note},
-                      {"settings", json_of(found.settings)},
-                      {"hosts", json_of(found.hosts)},
-                      {"metrics", json_of(found.metrics)}});
+class DiffAction : public Action {
+ public:
+  void add_options(Options& command) override {
+    command.add_option("RUN", runs_, "two runs' ids or parts of them, as last-1 last").required();
+    add_connect_options(command, hosts_);
+  }
+
+  int run(Invocation& invocation) override {
+    Console& console = invocation.console;
+    if (runs_.size() != 2)
+      throw UsageError(fmt::format("dtool diff compares two runs, and {} {} named", runs_.size(),
+                                   runs_.size() == 1 ? "was" : "were"),
+                       "dtool list shows the runs");
+    const RunRecord before = explained_run(console, runs_[0], hosts_, invocation.settings);
+    const RunRecord now = explained_run(console, runs_[1], hosts_, invocation.settings);
+    const Comparison found =
+        compare_runs(before, now, read_listing(before.run_id), read_listing(now.run_id));
+    if (console.json()) {
+      console.document({{"runs", {before.run_id, now.run_id}},
+                        {"code", json_of(found.code)},
+                        {"code_note", found.code_note},
+                        {"settings", json_of(found.settings)},
+                        {"hosts", json_of(found.hosts)},
+                        {"metrics", json_of(found.metrics)}});
+      return kAllWell;
+    }
+    console.say(fmt::format("{}  {}  {}", console.styled(Style::bold, "from"), before.run_id,
+                            state_of(before)));
+    console.say(
+        fmt::format("{}    {}  {}", console.styled(Style::bold, "to"), now.run_id, state_of(now)));
+    tell(console, "code", found.code);
+    tell(console, "settings", found.settings);
+    tell(console, "hosts", found.hosts);
+    tell(console, "last metrics", found.metrics);
+    if (found.code.empty() && found.settings.empty() && found.hosts.empty() &&
+        found.code_note.empty())
+      console.say("code, settings and hosts are the same");
+    if (!found.code_note.empty()) console.note(found.code_note);
     return kAllWell;
   }
-  console.say(fmt::format("{}  {}  {}", console.styled(Style::bold, "from"), before.run_id,
-                          state_of(before)));
-  console.say(
-      fmt::format("{}    {}  {}", console.styled(Style::bold, "to"), now.run_id, state_of(now)));
-  tell(console, "code", found.code);
-  tell(console, "settings", found.settings);
-  tell(console, "hosts", found.hosts);
-  tell(console, "last metrics", found.metrics);
-  if (found.code.empty() && found.settings.empty() && found.hosts.empty() &&
-      found.code_note.empty())
-    console.say("code, settings and hosts are the same");
-  if (!found.code_note.empty()) console.note(found.code_note);
-  return kAllWell;
-}
+
+ private:
+  HostOptions hosts_;
+  std::vector<std::string> runs_;
+};
 
 }  // namespace
 

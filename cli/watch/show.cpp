@@ -19,25 +19,6 @@
 namespace dtool::cli {
 namespace {
 
-class ShowAction : public Action {
- public:
-  void add_options(Options& command) override;
-  int run(Invocation& invocation) override;
-
- private:
-  void tell_of(Console& console, const RunRecord& record) const;
-
-  HostOptions hosts_;
-  std::vector<std::string> runs_;
-  bool patch_ = false;
-};
-
-void ShowAction::add_options(Options& command) {
-  command.add_option("RUN", runs_, "run ids or parts of them; last, last-1 (the newest run)");
-  command.add_flag("--patch", patch_, "print only the edits since the commit, for git apply");
-  add_connect_options(command, hosts_);
-}
-
 std::string describe_code(const RecordedCode& code) {
   if (code.folder.empty() && code.commit.empty()) return "none was sent";
   std::string text = code.folder;
@@ -153,44 +134,58 @@ void tell(Console& console, const RunRecord& record) {
   console.write(record.experiment.ends_with('\n') ? record.experiment : record.experiment + "\n");
 }
 
-int ShowAction::run(Invocation& invocation) {
-  Console& console = invocation.console;
-  if (patch_ && console.json())
-    throw UsageError("--patch prints the edits alone, and --json has them too",
-                     "leave one of them out");
-  if (patch_ && runs_.size() > 1) throw UsageError("--patch prints one run's edits", "name one");
-  std::vector<RunRecord> records;
-  for (const std::string& each : runs_.empty() ? std::vector<std::string>{""} : runs_) {
-    records.push_back(explained_run(console, each, hosts_, invocation.settings));
-    if (records.back().is_of_killfile)
-      console.note(
-          fmt::format("{} has no record here or on its first host: this is what its killfile tells",
-                      records.back().run_id));
+class ShowAction : public Action {
+ public:
+  void add_options(Options& command) override {
+    command.add_option("RUN", runs_, "run ids or parts of them; last, last-1 (the newest run)");
+    command.add_flag("--patch", patch_, "print only the edits since the commit, for git apply");
+    add_connect_options(command, hosts_);
   }
-  if (console.json()) {
-    nlohmann::json all = nlohmann::json::array();
-    for (const RunRecord& each : records) all.push_back(to_json(each));
-    console.document(all.size() == 1 ? all[0] : nlohmann::json{{"runs", all}});
+
+  int run(Invocation& invocation) override {
+    Console& console = invocation.console;
+    if (patch_ && console.json())
+      throw UsageError("--patch prints the edits alone, and --json has them too",
+                       "leave one of them out");
+    if (patch_ && runs_.size() > 1) throw UsageError("--patch prints one run's edits", "name one");
+    std::vector<RunRecord> records;
+    for (const std::string& each : runs_.empty() ? std::vector<std::string>{""} : runs_) {
+      records.push_back(explained_run(console, each, hosts_, invocation.settings));
+      if (records.back().is_of_killfile)
+        console.note(fmt::format(
+            "{} has no record here or on its first host: this is what its killfile tells",
+            records.back().run_id));
+    }
+    if (console.json()) {
+      nlohmann::json all = nlohmann::json::array();
+      for (const RunRecord& each : records) all.push_back(to_json(each));
+      console.document(all.size() == 1 ? all[0] : nlohmann::json{{"runs", all}});
+      return kAllWell;
+    }
+    for (const RunRecord& each : records) {
+      if (&each != &records.front()) console.say("");
+      tell_of(console, each);
+    }
     return kAllWell;
   }
-  for (const RunRecord& each : records) {
-    if (&each != &records.front()) console.say("");
-    tell_of(console, each);
-  }
-  return kAllWell;
-}
 
-void ShowAction::tell_of(Console& console, const RunRecord& record) const {
-  if (patch_) {
-    if (record.code.diff.empty())
-      throw UsageError(
-          fmt::format("{} has no recorded edits{}", record.run_id,
-                      record.code.diff_left_out.empty() ? "" : ": " + record.code.diff_left_out));
-    console.pass_on(To::out, record.code.diff);
-  } else {
-    tell(console, record);
+ private:
+  void tell_of(Console& console, const RunRecord& record) const {
+    if (patch_) {
+      if (record.code.diff.empty())
+        throw UsageError(
+            fmt::format("{} has no recorded edits{}", record.run_id,
+                        record.code.diff_left_out.empty() ? "" : ": " + record.code.diff_left_out));
+      console.pass_on(To::out, record.code.diff);
+    } else {
+      tell(console, record);
+    }
   }
-}
+
+  HostOptions hosts_;
+  std::vector<std::string> runs_;
+  bool patch_ = false;
+};
 
 }  // namespace
 
