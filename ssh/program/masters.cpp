@@ -29,7 +29,7 @@
 namespace dtool::ssh {
 namespace {
 
-constexpr auto kSlice = std::chrono::milliseconds(100);
+constexpr auto kBetweenLooks = std::chrono::milliseconds(100);
 /// `ssh -G` only asks programs that the configuration names.
 constexpr auto kLongestLook = std::chrono::seconds(30);
 /// A master that is to end with this process ends by itself if this process cannot tell it.
@@ -125,15 +125,15 @@ asio::awaitable<Masters::Ended> Masters::finish(std::vector<std::string> words,
   Process process(reactor_, program, descriptors);
   bool is_late = false;
   for (bool has_ended = false; !has_ended && !is_late && !is_interrupted_;) {
-    const Deadline soon = after(kSlice);
+    const Deadline soon = after(kBetweenLooks);
     has_ended = co_await process.ends_before(soon);
     is_late = !has_ended && !opening.is_asking && Clock::now() >= opening.deadline;
   }
   if (!process.exit_code()) {
     process.tell_to_end();
-    const Deadline soon = after(kSlice);
+    const Deadline soon = after(kBetweenLooks);
     const bool has_ended = co_await process.ends_before(soon);
-    if (!has_ended) process.end(kSlice);
+    if (!has_ended) process.end(kBetweenLooks);
   }
   if (is_interrupted_) throw interrupted();
   if (is_late) {
