@@ -10,7 +10,7 @@
 #include <system_error>
 
 #include "ssh/host/files.h"
-#include "ssh/host/tree/answer_copy.h"
+#include "ssh/host/tree/copy_folder.h"
 #include "ssh/host/tree/kept_copy.h"
 #include "ssh/machine/encodings.h"
 

@@ -110,10 +110,9 @@ class ForwardAction : public Action, public ssh::ForwardEvents {
       listeners_.push_back(open_here(wish));
       ports_.push_back({listeners_.back().get(), target_.address, wish.there});
     }
-    ssh::PortForward forward(target_.host, target_.connect);
-    const ssh::HostResult result = forward.run(ports_, *this);
-    if (forward.interrupted()) return kInterrupted;
-    report_failures(*console_, {result}, "reaching " + target_.name);
+    const auto result = ssh::forward_ports(target_.host, target_.connect, ports_, *this);
+    if (!result) return kInterrupted;
+    report_failures(*console_, {*result}, "reaching " + target_.name);
     return kSomeFailed;
   }
 

@@ -29,11 +29,9 @@ std::string first_line(int file) {
   return said.substr(0, said.find_first_of("\r\n"));
 }
 
-}  // namespace
-
-class PortForward::Work {
+class Forwarding {
  public:
-  Work(Host host, const ConnectOptions& options)
+  Forwarding(Host host, const ConnectOptions& options)
       : link_(std::move(host), options), is_connected_(link_.reactor().context()) {}
 
   SingleLink& link() { return link_; }
@@ -56,7 +54,7 @@ class PortForward::Work {
   std::optional<TaskGroup> tasks_;
 };
 
-asio::awaitable<void> PortForward::Work::connect() {
+asio::awaitable<void> Forwarding::connect() {
   while (is_connecting_) {
     is_connected_.expires_at(kNoDeadline);
     co_await reactor_.wait_for(is_connected_);
@@ -80,7 +78,7 @@ asio::awaitable<void> PortForward::Work::connect() {
 }
 
 /// A server asks an idle client for a sign of life, and one that vanishes is to be noticed.
-asio::awaitable<void> PortForward::Work::listen_to_server(Session* session) {
+asio::awaitable<void> Forwarding::listen_to_server(Session* session) {
   try {
     while (session->is_connected()) {
       session->hear();
@@ -91,8 +89,8 @@ asio::awaitable<void> PortForward::Work::listen_to_server(Session* session) {
   }
 }
 
-asio::awaitable<void> PortForward::Work::serve(const std::vector<ForwardedPort>& ports,
-                                               ForwardEvents& events) {
+asio::awaitable<void> Forwarding::serve(const std::vector<ForwardedPort>& ports,
+                                        ForwardEvents& events) {
   events_ = &events;
   tasks_.emplace(reactor_);
   std::exception_ptr failure;
@@ -112,7 +110,7 @@ asio::awaitable<void> PortForward::Work::serve(const std::vector<ForwardedPort>&
   if (failure) std::rethrow_exception(failure);
 }
 
-asio::awaitable<void> PortForward::Work::accept(const ForwardedPort& port) {
+asio::awaitable<void> Forwarding::accept(const ForwardedPort& port) {
   Waiter waiter(reactor_, port.listener);
   for (;;) {
     OwnedFd caller(::accept4(port.listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
@@ -126,7 +124,7 @@ asio::awaitable<void> PortForward::Work::accept(const ForwardedPort& port) {
   }
 }
 
-asio::awaitable<void> PortForward::Work::carry(OwnedFd caller, const ForwardedPort& port) {
+asio::awaitable<void> Forwarding::carry(OwnedFd caller, const ForwardedPort& port) {
   try {
     co_await connect();
     if (link_.is_over_program()) {
@@ -139,8 +137,7 @@ asio::awaitable<void> PortForward::Work::carry(OwnedFd caller, const ForwardedPo
   }
 }
 
-asio::awaitable<void> PortForward::Work::carry_by_session(OwnedFd caller,
-                                                          const ForwardedPort& port) {
+asio::awaitable<void> Forwarding::carry_by_session(OwnedFd caller, const ForwardedPort& port) {
   const OwnedFd output = copy_of(caller);
   CommandStreams streams;
   streams.input_fd = caller.get();
@@ -154,8 +151,7 @@ asio::awaitable<void> PortForward::Work::carry_by_session(OwnedFd caller,
   co_await exchange.run();
 }
 
-asio::awaitable<void> PortForward::Work::carry_by_program(OwnedFd caller,
-                                                          const ForwardedPort& port) {
+asio::awaitable<void> Forwarding::carry_by_program(OwnedFd caller, const ForwardedPort& port) {
   const OwnedFd said = memory_file("");
   Process::Program program;
   program.arguments = link_.masters().forward_words(link_.host(), port.address, port.port);
@@ -171,18 +167,16 @@ asio::awaitable<void> PortForward::Work::carry_by_program(OwnedFd caller,
                                             first_line(said.get()));
 }
 
-PortForward::PortForward(Host host, const ConnectOptions& options)
-    : work_(std::make_unique<Work>(std::move(host), options)) {}
+}  // namespace
 
-PortForward::~PortForward() = default;
-
-HostResult PortForward::run(const std::vector<ForwardedPort>& ports, ForwardEvents& events) {
+std::optional<HostResult> forward_ports(Host host, const ConnectOptions& options,
+                                        const std::vector<ForwardedPort>& ports,
+                                        ForwardEvents& events) {
+  Forwarding forwarding(std::move(host), options);
   HostResult result;
-  return work_->link().finish(work_->serve(ports, events), result);
-}
-
-bool PortForward::interrupted() const {
-  return work_->link().interrupted();
+  result = forwarding.link().finish(forwarding.serve(ports, events), result);
+  if (forwarding.link().interrupted()) return std::nullopt;
+  return result;
 }
 
 }  // namespace dtool::ssh

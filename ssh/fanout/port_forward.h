@@ -4,8 +4,7 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,24 +31,11 @@ struct ForwardEvents {
   virtual void on_connection() = 0;
 };
 
-class PortForward {
- public:
-  /// Opens no connection yet. `host` is not this machine.
-  PortForward(Host host, const ConnectOptions& options);
-  ~PortForward();
-  PortForward(const PortForward&) = delete;
-  PortForward& operator=(const PortForward&) = delete;
-
-  /// Connects, and passes on what comes to the ports until a signal comes. The result is why the
-  /// host could not be reached at the start.
-  HostResult run(const std::vector<ForwardedPort>& ports, ForwardEvents& events);
-
-  /// Whether a signal came.
-  bool interrupted() const;
-
- private:
-  class Work;
-  std::unique_ptr<Work> work_;
-};
+/// Connects to `host`, which is not this machine, and passes on what comes to the ports until
+/// SIGINT, SIGTERM or SIGHUP comes: then returns nothing. Else the result is why the host could not
+/// be reached at the start.
+std::optional<HostResult> forward_ports(Host host, const ConnectOptions& options,
+                                        const std::vector<ForwardedPort>& ports,
+                                        ForwardEvents& events);
 
 }  // namespace dtool::ssh

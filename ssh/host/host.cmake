@@ -50,7 +50,6 @@ set(DTOOL_HOST_SOURCES
   ssh/host/tree/kept_copy.cpp
   ssh/host/tree/own_tree.cpp
   ssh/host/tree/package_server.cpp
-  ssh/host/tree/passed_on.cpp
   ssh/host/tree/placing.cpp
   ssh/host/tree/remove_tree.cpp
   ssh/host/tree/take_parcel.cpp

@@ -10,8 +10,8 @@
 
 #include "killfiles/channel/sha256.h"
 #include "ssh/host/files.h"
-#include "ssh/host/tree/answer_copy.h"
 #include "ssh/host/tree/answer_tree.h"
+#include "ssh/host/tree/copy_folder.h"
 #include "ssh/host/tree/take_parcel.h"
 #include "ssh/host/tree/tree_folder.h"
 #include "ssh/wire/copy.h"

@@ -17,7 +17,6 @@
 #include "ssh/host/frame_input.h"
 #include "ssh/host/kill.h"
 #include "ssh/host/start_job.h"
-#include "ssh/host/tree/answer_copy.h"
 #include "ssh/host/tree/answer_tree.h"
 #include "ssh/host/tree/copy_folder.h"
 #include "ssh/host/tree/own_tree.h"

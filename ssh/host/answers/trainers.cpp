@@ -12,7 +12,6 @@
 #include "ssh/host/answers/survey.h"
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
-#include "ssh/host/versions.h"
 #include "ssh/wire/words.h"
 
 namespace dtool::host {

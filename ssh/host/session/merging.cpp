@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "ssh/host/session/merging.h"
+#include "ssh/host/session/rank_logs.h"
 
 #include <fcntl.h>
 #include <poll.h>

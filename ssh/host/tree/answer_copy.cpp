@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "ssh/host/tree/answer_copy.h"
+#include "ssh/host/tree/copy_folder.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -20,7 +20,6 @@
 #include "ssh/host/files.h"
 #include "ssh/host/frame_input.h"
 #include "ssh/host/strangers.h"
-#include "ssh/host/tree/copy_folder.h"
 #include "ssh/host/tree/inside.h"
 #include "ssh/host/tree/tree_folder.h"
 
@@ -30,6 +29,8 @@ namespace {
 
 constexpr const char* kMove = "move it away, or name another folder";
 constexpr const char* kFree = "free some space there, or name a folder on another disk";
+
+constexpr std::uint64_t kBlock = 4096;  // a file's room on most disks is a multiple of it
 
 /// One answer on its way.
 class Looking {
@@ -56,7 +57,7 @@ class Looking {
   Mounted* mounted_for(const std::string& name);
   void block(const std::string& name, const std::string& why, const std::string& hint = kMove);
   std::uint64_t rounded(std::uint64_t bytes) const {
-    return (bytes + block_size_ - 1) / block_size_ * block_size_;
+    return (bytes + kBlock - 1) / kBlock * kBlock;
   }
   void look_at_room();
   void settle();
@@ -67,7 +68,6 @@ class Looking {
   std::string nearest_;  ///< the folder, or the nearest one above it that is there
   std::optional<Inside> inside_;
   std::optional<Inside> parts_;
-  std::uint64_t block_size_ = 4096;
   std::uint64_t place_ = 0;  ///< the place of the next entry in the listing
   std::uint64_t new_files_ = 0;
   dev_t device_ = 0;  ///< the device of the folder
@@ -208,7 +208,7 @@ void Looking::add_lacking(const CopyEntry& entry) {
     return;
   }
   reply_.needed += rounded(bytes);
-  if (entry.size == 0) reply_.needed += block_size_;
+  if (entry.size == 0) reply_.needed += kBlock;
 }
 
 void Looking::look_at(const CopyEntry& entry) {

@@ -18,10 +18,9 @@
 
 #include "killfiles/channel/sha256.h"
 #include "ssh/host/frame_input.h"
-#include "ssh/host/tree/answer_copy.h"
 #include "ssh/host/tree/copy_folder.h"
 #include "ssh/host/tree/kept_copy.h"
-#include "ssh/host/tree/passed_on.h"
+#include "ssh/host/tree/package_server.h"
 #include "ssh/host/tree/tree_folder.h"
 
 namespace dtool::host {

@@ -16,7 +16,6 @@
 #include "ssh/host/frame_input.h"
 #include "ssh/host/tree/copy_folder.h"
 #include "ssh/host/tree/package_server.h"
-#include "ssh/host/tree/passed_on.h"
 #include "ssh/wire/copy.h"
 #include "ssh/wire/tree.h"
 

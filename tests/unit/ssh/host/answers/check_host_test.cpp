@@ -341,6 +341,7 @@ TEST_F(HostCheck, RemovesBundlesThatWereNotUsedForAMonth) {
     add_program(".dtool/trainers/" + std::string(64, letter) + "/dtool-trainer",
                 "echo 'dtool-trainer 9.8.7 (x)'\n");
     add_program(".dtool/trainers/" + std::string(64, letter) + "/lib/libx.so", "");
+    add_program(".dtool/trainers/" + std::string(64, letter) + "/lib/more/liby.so", "");
     const auto now = std::filesystem::file_time_type::clock::now();
     std::filesystem::last_write_time(folder, now - std::chrono::hours(24 * days));
     return folder;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Lines of several ranks stay whole, however their bytes come; redrawn lines are few.
-#include "ssh/host/session/merging.h"
+#include "ssh/host/session/rank_logs.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The process that puts the lines of ranks into a log: what it hears, where it goes on after
 // another one, and what it does while there is no room.
-#include "ssh/host/session/merging.h"
+#include "ssh/host/session/rank_logs.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "killfiles/channel/sha256.h"
-#include "ssh/host/tree/answer_copy.h"
 #include "ssh/host/tree/copy_folder.h"
 #include "ssh/host/tree/take_parcel.h"
 #include "ssh/wire/copy.h"
