@@ -145,11 +145,7 @@ asio::awaitable<int> run_local_program(Reactor& reactor, Connection& connection,
                                        LocalProgram program,
                                        std::function<void(Stream, std::string_view)> on_output,
                                        Deadline deadline) {
-  int sockets[2];
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0) {
-    throw HostError(Failure::local_program,
-                    fmt::format("cannot make a socket: {}", std::strerror(errno)));
-  }
+  auto ends = make_sockets(SOCK_SEQPACKET, Failure::local_program);
   LocalRun run{reactor,
                connection,
                std::move(on_output),
@@ -157,8 +153,8 @@ asio::awaitable<int> run_local_program(Reactor& reactor, Connection& connection,
                make_pipe(NonBlocking::writer),
                make_pipe(NonBlocking::reader),
                make_pipe(NonBlocking::reader),
-               OwnedFd(sockets[0])};
-  OwnedFd child_socket(sockets[1]);
+               std::move(ends.first)};
+  OwnedFd child_socket = std::move(ends.second);
   Process::Program plan{program.arguments, {fmt::format("{}={}", kVariable, kSocket)}, {}};
   for (std::string& word : plan.arguments) {
     if (word == kRemoteShell) word = remote_shell_words();

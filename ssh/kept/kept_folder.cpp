@@ -6,7 +6,6 @@
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -26,17 +25,6 @@ constexpr const char* kLock = "lock";
 /// Who asks a keeper that is stopped is to wait for it, not to be turned away as if none were
 /// there.
 constexpr int kWaiting = SOMAXCONN;
-
-sockaddr_un address_of(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
-  return address;
-}
-
-OwnedFd make_socket() {
-  return OwnedFd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-}
 
 }  // namespace
 
@@ -81,13 +69,11 @@ std::string KeptFolder::way_to(const std::string& name) const {
 }
 
 KeptFolder::Connecting KeptFolder::connect(const std::string& name) const {
-  Connecting connecting{Reached::unfit, make_socket()};
-  const sockaddr_un address = address_of(way_to(name));
-  const int fd = connecting.socket.get();
-  if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+  Connecting connecting{Reached::unfit, connect_unix(way_to(name), SOCK_SEQPACKET)};
+  if (!connecting.socket) {
     if (errno == ENOENT) connecting.reached = Reached::missing;
     if (errno == ECONNREFUSED) connecting.reached = Reached::refused;
-  } else if (is_own_user(fd)) {
+  } else if (is_own_user(connecting.socket.get())) {
     connecting.reached = Reached::yes;
   }
   if (connecting.reached != Reached::yes) connecting.socket.reset();
@@ -95,11 +81,12 @@ KeptFolder::Connecting KeptFolder::connect(const std::string& name) const {
 }
 
 OwnedFd KeptFolder::listen(const std::string& name) const {
-  OwnedFd socket = make_socket();
-  const sockaddr_un address = address_of(way_to(name));
+  const auto address = unix_address(way_to(name));
+  if (!address) return {};
+  OwnedFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const mode_t before = ::umask(0177);
   const bool is_bound =
-      ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+      ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address) == 0;
   ::umask(before);
   if (!is_bound || ::listen(socket.get(), kWaiting) != 0) return {};
   return socket;

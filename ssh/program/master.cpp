@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -40,17 +39,8 @@ HostError master_lost() {
 
 /// Connected to a process of this user, or none and errno.
 OwnedFd connect_to(const std::string& path) {
-  sockaddr_un address{};
-  if (path.size() >= sizeof address.sun_path) {
-    errno = ENAMETOOLONG;
-    return {};
-  }
-  address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path, path.data(), path.size());
-  OwnedFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
-    return {};
-  if (is_own_user(fd.get())) return fd;
+  OwnedFd fd = connect_unix(path, SOCK_STREAM);
+  if (!fd || is_own_user(fd.get())) return fd;
   errno = EPERM;
   return {};
 }

@@ -2,9 +2,7 @@
 #include "ssh/session/agent.h"
 
 #include <fmt/format.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include <algorithm>
 #include <array>
@@ -13,11 +11,13 @@
 #include <cstring>
 #include <functional>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "ssh/host_error.h"
 #include "ssh/machine/encodings.h"
 #include "ssh/machine/fd_bytes.h"
+#include "ssh/machine/process.h"
 #include "ssh/notice.h"
 #include "ssh/session/session.h"
 
@@ -33,31 +33,6 @@ constexpr char kSignResponse = 14;
 
 /// As OpenSSH's agent and libssh have it.
 constexpr std::size_t kLongestMessage = 256 * 1024;
-std::string number(std::size_t value) {
-  const std::uint32_t bytes = ::htonl(static_cast<std::uint32_t>(value));
-  return {reinterpret_cast<const char*>(&bytes), sizeof bytes};
-}
-
-std::size_t number_in(std::string_view bytes) {
-  std::uint32_t value = 0;
-  std::memcpy(&value, bytes.data(), sizeof value);
-  return ::ntohl(value);
-}
-
-/// A length and the bytes, as messages and the strings within them are.
-std::string framed(std::string_view bytes) {
-  return number(bytes.size()).append(bytes);
-}
-
-/// Takes a framed text off the front of `bytes`. Nothing if it is not all there.
-std::optional<std::string_view> take_framed(std::string_view& bytes) {
-  if (bytes.size() < 4) return std::nullopt;
-  const std::size_t size = number_in(bytes);
-  if (size > bytes.size() - 4) return std::nullopt;
-  const std::string_view text = bytes.substr(4, size);
-  bytes.remove_prefix(4 + size);
-  return text;
-}
 
 /// The public keys that an answer lists, as they go over the wire.
 std::vector<std::string> keys_in(std::string_view answer) {
@@ -66,8 +41,8 @@ std::vector<std::string> keys_in(std::string_view answer) {
   // The kind and the number of keys are skipped; the keys' end tells their number as well.
   answer.remove_prefix(5);
   for (;;) {
-    const auto key = take_framed(answer);
-    if (!key || !take_framed(answer)) return keys;  // the second is a comment
+    const auto key = take_string(answer);
+    if (!key || !take_string(answer)) return keys;  // the second is a comment
     keys.emplace_back(*key);
   }
 }
@@ -123,18 +98,12 @@ asio::awaitable<bool> AgentLink::wait(Waiter::For what) {
 
 /// A socket with too many who wait for it answers EAGAIN and never becomes writable.
 asio::awaitable<bool> AgentLink::connect() {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path_.size() >= sizeof address.sun_path) {
-    why_ = "the name of its socket is too long";
-    co_return false;
-  }
-  std::memcpy(address.sun_path, path_.data(), path_.size());
-  socket_ = OwnedFd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  while (::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) !=
-         0) {
+  for (;;) {
+    socket_ = connect_unix(path_, SOCK_STREAM);
+    if (socket_) break;
     if (errno != EAGAIN) {
-      why_ = std::strerror(errno);
+      const bool is_long = errno == ENAMETOOLONG;
+      why_ = is_long ? "the name of its socket is too long" : std::strerror(errno);
       co_return false;
     }
     if (!goes_on()) co_return false;
@@ -170,7 +139,7 @@ asio::awaitable<std::optional<std::string>> AgentLink::ask(std::string message,
     const bool is_connected = co_await connect();
     if (!is_connected) co_return std::nullopt;
   }
-  const std::string request = framed(message);
+  const std::string request = ssh_string(message);
   std::string_view rest = request;
   while (!rest.empty()) {
     const ssize_t count = ::send(socket_.get(), rest.data(), rest.size(), MSG_NOSIGNAL);
@@ -187,7 +156,8 @@ asio::awaitable<std::optional<std::string>> AgentLink::ask(std::string message,
   std::string answer;
   const bool has_size = co_await read(answer, 4);
   if (!has_size) co_return std::nullopt;
-  const std::size_t size = number_in(answer);
+  std::string_view head = answer;
+  const std::size_t size = take_number(head).value_or(0);
   if (size == 0 || size > kLongestMessage) {
     why_ = "its answer has an impossible length";
     co_return std::nullopt;
@@ -203,15 +173,9 @@ asio::awaitable<std::optional<std::string>> AgentLink::ask(std::string message,
 class PreparedAgent {
  public:
   PreparedAgent(ssh_session session, const std::vector<std::string>& answers) : session_(session) {
-    int sockets[2];
-    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, sockets) != 0) {
-      throw HostError(Failure::unreachable,
-                      fmt::format("cannot make a socket: {}", std::strerror(errno)));
-    }
-    ours_ = OwnedFd(sockets[0]);
-    libsshs_ = OwnedFd(sockets[1]);
+    std::tie(ours_, libsshs_) = make_sockets(SOCK_STREAM | SOCK_NONBLOCK, Failure::unreachable);
     for (const std::string& answer : answers) {
-      const std::string bytes = framed(answer);
+      const std::string bytes = ssh_string(answer);
       [[maybe_unused]] const auto sent =
           ::send(ours_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);  // else it meets the end
     }
@@ -228,7 +192,7 @@ class PreparedAgent {
     const ssize_t count = ::recv(ours_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
     std::string_view rest(bytes.data(), static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
     std::string_view last;
-    while (const auto request = take_framed(rest)) last = *request;
+    while (const auto request = take_string(rest)) last = *request;
     if (last.empty() || last.front() != kSignRequest) return std::nullopt;
     return std::string(last);
   }
@@ -289,7 +253,7 @@ asio::awaitable<AgentLogIn> log_in_with_agent(Reactor& reactor, Session& session
     const std::string text = to_base64(key);
     if (offer.tried.contains(text) || (offer.only && !offer.only->contains(text))) continue;
     const std::string one_key =
-        std::string(1, kIdentitiesAnswer) + number(1) + framed(key) + framed("");
+        std::string(1, kIdentitiesAnswer) + ssh_number(1) + ssh_string(key) + ssh_string("");
     std::vector<std::string> answers = {one_key, std::string(1, kFailure)};
     std::optional<std::string> request;
     int rc = co_await offer_key(session, answers, request, log_in.deadline);
