@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "ssh/host/files.h"
+#include "ssh/wire/words.h"
 
 namespace dtool::host {
 namespace {
@@ -104,11 +105,9 @@ std::string find_program(const std::string& name) {
   const char* path = std::getenv("PATH");
   std::string_view rest = path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin";
   while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find(':'), rest.size());
-    const std::string folder(rest.substr(0, end));
+    const std::string folder(cut(rest, ':'));
     const std::string file = (folder.empty() ? "." : folder) + "/" + name;
     if (is_runnable(file)) return file;
-    rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   return {};
 }

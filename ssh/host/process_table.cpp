@@ -143,11 +143,9 @@ RunMark read_run_mark(pid_t pid) {
   }
   RunMark mark{RunMark::Look::seen};
   for (std::string_view rest = *environment; !rest.empty();) {
-    const std::size_t end = std::min(rest.find('\0'), rest.size());
-    const std::string_view each = rest.substr(0, end);
+    const std::string_view each = cut(rest, '\0');
     const bool has_value = each.starts_with(kVariable) && each.size() > kVariable.size();
     if (has_value) mark.run_id = each.substr(kVariable.size());
-    rest.remove_prefix(std::min(end + 1, rest.size()));
     if (mark.run_id) break;
   }
   return mark;

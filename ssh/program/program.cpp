@@ -15,6 +15,7 @@
 #include "killfiles/printable.h"
 #include "ssh/machine/files.h"
 #include "ssh/session/host_key.h"
+#include "ssh/wire/words.h"
 
 namespace dtool::ssh {
 namespace {
@@ -90,14 +91,9 @@ std::vector<std::string_view> words_of(std::string_view line) {
 
 /// The last line that says something, which is where ssh names the cause.
 std::string last_line(std::string_view words) {
-  std::string last;
-  std::istringstream lines{std::string(words)};
-  for (std::string line; std::getline(lines, line);) {
-    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
-    if (!line.empty()) last = line;
-  }
+  std::string_view last = host::last_line(words);
   constexpr std::string_view kName = "ssh: ";
-  if (last.starts_with(kName)) last.erase(0, kName.size());
+  if (last.starts_with(kName)) last.remove_prefix(kName.size());
   return killfiles::printable_start(last, 300);
 }
 

@@ -39,21 +39,13 @@ std::string nearest_folder(std::string path) {
   return path;
 }
 
-/// Takes a text up to the next zero byte.
-std::string cut_string(std::string_view& text) {
-  const std::size_t end = std::min(text.find('\0'), text.size());
-  const std::string string(text.substr(0, end));
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return string;
-}
-
 /// Reads what the request's bash prints after its answers: the number of words, the words, and all
 /// variables, each followed by a zero byte.
 CommandPrefix take_over(std::string_view text) {
-  CommandPrefix inside(parse_number<std::uint16_t>(cut_string(text)).value_or(0));
-  for (std::string& word : inside) word = cut_string(text);
+  CommandPrefix inside(parse_number<std::uint16_t>(cut(text, '\0')).value_or(0));
+  for (std::string& word : inside) word = cut(text, '\0');
   std::vector<std::string> variables;
-  while (!text.empty()) variables.push_back(cut_string(text));
+  while (!text.empty()) variables.emplace_back(cut(text, '\0'));
   set_environment(variables);
   return inside;
 }

@@ -99,12 +99,8 @@ void remove(const std::string& path) {
 /// The last line that tells something, of what a program complained.
 std::string complaint(const ChildResult& told) {
   if (told.timed_out) return "it took more than an hour";
-  std::string last = "exit code " + std::to_string(told.exit_code);
-  for (std::string_view rest = told.err; !rest.empty();) {
-    const std::string_view line = cut_line(rest);
-    if (!line.empty() && !line.starts_with("WARNING")) last = line;
-  }
-  return last;
+  const std::string_view last = last_line(told.err, "WARNING");
+  return last.empty() ? "exit code " + std::to_string(told.exit_code) : std::string(last);
 }
 
 /// Runs a step; its complaint becomes the reply's fault.

@@ -228,8 +228,7 @@ int follow(const Start& start) {
 std::vector<int> parse_tasks_per_node(std::string_view text) {
   std::vector<int> tasks;
   while (!text.empty()) {
-    const std::string_view item = text.substr(0, text.find(','));
-    text.remove_prefix(std::min(item.size() + 1, text.size()));
+    const std::string_view item = cut(text, ',');
     const std::size_t times = item.find("(x");
     const auto count = parse_number<std::uint32_t>(item.substr(0, times));
     std::optional<std::uint32_t> nodes = 1;
