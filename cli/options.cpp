@@ -221,13 +221,12 @@ Check must_be_from(double least, double most) {
 }
 
 std::string note_on_home(const std::string& flag, const std::string& path) {
-  const std::filesystem::path below =
-      std::filesystem::path(path).lexically_relative(ssh::home_folder());
-  if (below.empty() || *below.begin() == "..") return "";
+  const auto below = ssh::below(path, ssh::home_folder());
+  if (!below) return "";
   return fmt::format(
       "{0}{1} is a path of this machine's home folder; {0}'~/{2}' (in quotes) is below the home "
       "folder of each host",
-      flag, path, below == "." ? "" : below.native());
+      flag, path, below == "." ? "" : below->native());
 }
 
 namespace {

@@ -249,9 +249,9 @@ void refuse_inside(const std::vector<std::string>& sources, const std::string& f
   for (const std::string& source : sources) {
     std::error_code unseen;
     if (!fs::is_directory(source, unseen)) continue;
-    const fs::path below = there.lexically_relative(fs::canonical(source, unseen));
+    const auto below = ssh::below(there, fs::canonical(source, unseen));
     const bool is_itself = below == "." && source.ends_with('/');
-    if (!below.empty() && *below.begin() != ".." && !is_itself)
+    if (below && !is_itself)
       throw UsageError(fmt::format("{} would be copied into itself: {}", source, there.native()));
   }
 }

@@ -243,9 +243,8 @@ namespace fs = std::filesystem;
 /// The same place there.
 std::string place_there(const std::string& source) {
   const fs::path path = fs::absolute(source).lexically_normal();
-  const fs::path below = path.lexically_relative(ssh::home_folder());
-  const bool is_below_home = !below.empty() && *below.begin() != "..";
-  return is_below_home ? "~/" + below.native() : path.native();
+  const auto below = ssh::below(path, ssh::home_folder());
+  return below ? "~/" + below->native() : path.native();
 }
 
 }  // namespace

@@ -18,11 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_inside(const fs::path& path, const fs::path& folder) {
-  const fs::path relative = path.lexically_relative(folder);
-  return !relative.empty() && *relative.begin() != "..";
-}
-
 }  // namespace
 
 std::vector<tree_sync::Source> sources_of(const killfiles::Machine& machine,
@@ -31,7 +26,7 @@ std::vector<tree_sync::Source> sources_of(const killfiles::Machine& machine,
   if (!machine.output_folder.empty())
     sources.push_back({machine.output_folder, "", only, {}, tree_sync::kFetchedMark});
   const fs::path log = machine.log;
-  const bool is_in_outputs = !sources.empty() && is_inside(log, machine.output_folder);
+  const bool is_in_outputs = !sources.empty() && ssh::below(log, machine.output_folder);
   if (!log.empty() && !is_in_outputs) sources.push_back({log.parent_path(), log.filename(), {}});
   if (sources.empty()) {
     throw UsageError(fmt::format("the killfile names no output folder of machine {} on {}",
@@ -45,7 +40,7 @@ void require_apart(const tree_sync::Source& source, const fs::path& destination)
   if (!source.file.empty()) return;
   const fs::path from = fs::weakly_canonical(ssh::from_home(source.folder));
   const fs::path to = fs::weakly_canonical(destination);
-  if (!is_inside(to, from) && !is_inside(from, to)) return;
+  if (!ssh::below(to, from) && !ssh::below(from, to)) return;
   throw UsageError(fmt::format("the files lie in {} already, and cannot be copied into {}",
                                from.string(), to.string()),
                    "name another folder");

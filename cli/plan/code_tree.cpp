@@ -56,9 +56,8 @@ std::string code_folder(const ssh::Host& host, const std::string& code_path,
                         const std::filesystem::path& here) {
   if (!code_path.empty()) return ssh::is_anchored(code_path) ? code_path : "~/" + code_path;
   if (host.is_local) return here;
-  const std::filesystem::path inside = here.lexically_relative(home());
-  const bool is_inside = !inside.empty() && inside != "." && *inside.begin() != "..";
-  return "~/" + (is_inside ? inside : here.filename()).string();
+  const auto inside = ssh::below(here, home());
+  return "~/" + (inside && *inside != "." ? *inside : here.filename()).string();
 }
 
 std::string outputs_inside(const std::string& output_dir) {
@@ -79,8 +78,8 @@ tree_sync::Tree read_code_tree(CodeChoice choice) {
   require_code_tree();
   const std::filesystem::path here = current_folder();
   for (const std::string& file : choice.secrets) {
-    const auto inside = std::filesystem::weakly_canonical(file).lexically_relative(here);
-    if (!inside.empty() && *inside.begin() != "..") choice.excludes.push_back(exactly(inside));
+    const auto inside = ssh::below(std::filesystem::weakly_canonical(file), here);
+    if (inside) choice.excludes.push_back(exactly(*inside));
   }
   const std::string outputs = outputs_inside(choice.output_dir);
   if (!outputs.empty()) choice.excludes.push_back("/" + outputs);
