@@ -173,6 +173,9 @@ Meant runs_meant(const std::vector<std::string>& newest_first, std::string_view 
 /// The recorded runs of several that are still meant, for instance those that have not ended.
 using Narrow = std::function<std::vector<Listed>(std::vector<Listed>)>;
 
+/// Whether a text that stands within an id means that run.
+enum class Parts { count, do_not_count };
+
 /// The recorded run that `text` means (runs_meant). A file that cannot be read or holds no run id
 /// goes by its name without `.killfile`. `narrow` is asked if several match; where it leaves none,
 /// they all stay, and of those that it leaves none is preferred. `told` gets a sentence if the
@@ -180,6 +183,6 @@ using Narrow = std::function<std::vector<Listed>(std::vector<Listed>)>;
 /// std::invalid_argument: with the candidates if several match, with the recorded runs if none
 /// matches.
 Listed find(const std::filesystem::path& folder, std::string_view text, const Narrow& narrow = {},
-            const std::function<void(std::string_view)>& told = {});
+            const std::function<void(std::string_view)>& told = {}, Parts parts = Parts::count);
 
 }  // namespace dtool::killfiles

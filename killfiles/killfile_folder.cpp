@@ -197,13 +197,15 @@ Meant runs_meant(const std::vector<std::string>& newest_first, std::string_view 
 }
 
 Listed find(const fs::path& folder, std::string_view text, const Narrow& narrow,
-            const std::function<void(std::string_view)>& told) {
+            const std::function<void(std::string_view)>& told, Parts parts) {
   if (text.empty()) throw std::invalid_argument("the run id is empty");
   const std::vector<Listed> runs = list(folder);
   std::vector<std::string> names;
   for (const Listed& run : text.starts_with("last") ? without_set_ups(runs) : runs)
     names.push_back(name_of(run));
-  const Meant meant_runs = runs_meant(names, text);
+  Meant meant_runs = runs_meant(names, text);
+  std::vector<std::string> with_part;
+  if (meant_runs.is_part && parts == Parts::do_not_count) with_part.swap(meant_runs.ids);
   std::vector<Listed> found;
   for (const Listed& run : runs) {
     if (std::ranges::count(meant_runs.ids, name_of(run)) > 0) found.push_back(run);
@@ -221,7 +223,8 @@ Listed find(const fs::path& folder, std::string_view text, const Narrow& narrow,
     return found.front();
   }
   if (std::optional<Listed> run = require_one(std::move(found), text)) return *run;
-  const auto meant = nearest_beginning(text, names);
+  const auto meant =
+      with_part.size() == 1 ? std::optional(with_part.front()) : nearest_beginning(text, names);
   const std::string hint = meant          ? fmt::format("\nhint: did you mean {}?", *meant)
                            : runs.empty() ? "\nhint: dtool run starts one"
                                           : "\nhint: these runs are recorded: " + join_names(runs);

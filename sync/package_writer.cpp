@@ -22,9 +22,9 @@ constexpr std::uint64_t kNarrow = 8'000'000;
 
 }  // namespace
 
-PackageWriter::PackageWriter(const ssh::SharedBytes::Write& write, Compression compression,
+PackageWriter::PackageWriter(ssh::SharedBytes::Write write, Compression compression,
                              std::string_view key, std::uint64_t expected)
-    : write_(write),
+    : write_(std::move(write)),
       compressor_(compression == Compression::zstd ? ::ZSTD_createCCtx() : nullptr,
                   [](ZSTD_CCtx* each) { ::ZSTD_freeCCtx(each); }) {
   if (!key.empty()) cipher_.emplace(key);

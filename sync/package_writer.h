@@ -24,7 +24,7 @@ class PackageWriter {
  public:
   /// `write` takes the bytes. `key`: seals the bytes; empty: they are not sealed. Packages above a
   /// certain `expected` size (in bytes) are compressed on all cores.
-  PackageWriter(const ssh::SharedBytes::Write& write, Compression compression, std::string_view key,
+  PackageWriter(ssh::SharedBytes::Write write, Compression compression, std::string_view key,
                 std::uint64_t expected);
 
   /// Adds a frame.
@@ -35,7 +35,7 @@ class PackageWriter {
   void compress(std::string_view bytes, bool is_end);
   void send(char* bytes, std::size_t size);
 
-  const ssh::SharedBytes::Write& write_;
+  ssh::SharedBytes::Write write_;
   std::optional<host::Cipher> cipher_;
   std::unique_ptr<ZSTD_CCtx_s, void (*)(ZSTD_CCtx_s*)> compressor_;
   std::string piece_;

@@ -2,10 +2,15 @@
 #include "sync/staging.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <optional>
+#include <stdexcept>
 #include <string_view>
 #include <system_error>
 
@@ -109,12 +114,25 @@ void set_aside(const fs::path& folder) {
 
 }  // namespace
 
-void Staging::make() const {
-  std::error_code fault;
-  fs::create_directory(folder_, fault);
-  if (fault || kind_of(folder_) != FileKind::folder)
-    throw fs::filesystem_error("cannot make the folder", folder_,
-                               fault ? fault : make_error_code(std::errc::file_exists));
+void Staging::make() {
+  // The pull that had it takes it away at its end, so the one that is held may not be there any
+  // more.
+  for (struct stat held{}, there{}; held.st_ino == 0 || held.st_ino != there.st_ino;) {
+    std::error_code fault;
+    fs::create_directory(folder_, fault);
+    if (fault || kind_of(folder_) != FileKind::folder)
+      throw fs::filesystem_error("cannot make the folder", folder_,
+                                 fault ? fault : make_error_code(std::errc::file_exists));
+    held_ = host::Descriptor(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    // A file server may know no locks.
+    if (::flock(held_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+      throw std::runtime_error(
+          fmt::format("another dtool is fetching into {}\nhint: wait for its end, or name another "
+                      "folder",
+                      destination_.string()));
+    if (::fstat(held_.get(), &held) != 0) break;
+    if (::lstat(folder_.c_str(), &there) != 0) there = {};
+  }
   set_aside(folder_);
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "killfiles/channel/wire.h"
 #include "sync/tree.h"
 
 namespace dtool::tree_sync {
@@ -24,8 +25,9 @@ class Staging {
       : destination_(destination), folder_(destination / kPartial) {}
 
   const std::filesystem::path& folder() const { return folder_; }
-  /// Throws std::filesystem::filesystem_error.
-  void make() const;
+  /// Makes the folder, and holds it against another pull to the same destination. Throws
+  /// std::filesystem::filesystem_error, and std::runtime_error if another one has it.
+  void make();
 
   /// Looks at what lies there. Returns the files that are new or others since the last look.
   std::vector<std::string> look();
@@ -52,6 +54,7 @@ class Staging {
 
   std::filesystem::path destination_;
   std::filesystem::path folder_;
+  host::Descriptor held_;
   std::map<std::string, Look> seen_;
   std::map<std::string, Remembered> remembered_;
 };

@@ -130,7 +130,9 @@ class ConfigAction : public Action {
       if (results[i].failure == ssh::Failure::none) able.push_back(i);
     }
     if (script_file_.empty() || able.empty() || remote->interrupted()) {
-      if (!script_file_.empty()) discard_run_folders(*remote, run_id);
+      if (!script_file_.empty())
+        discard_run_folders(*remote, run_id,
+                            [&] { return invocation.reach(targets->hosts, targets->connect); });
       if (!script_file_.empty() && remote->interrupted()) set_not_started(results, able);
       return conclude(invocation, *remote, std::move(results), "");
     }

@@ -2,9 +2,11 @@
 #include "cli/kill/end_run.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cassert>
+#include <cerrno>
 #include <stdexcept>
 #include <system_error>
 
@@ -162,6 +164,10 @@ KillReport end_run(Console& console, ssh::Remote& remote, const killfiles::Killf
 
 void forget_run(Console& console, ssh::Remote& remote, killfiles::Killfile killfile,
                 const std::filesystem::path& file) {
+  // Without its folder on the hosts, a run whose killfile is kept would be one that nobody can end.
+  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  if (::access(folder.c_str(), W_OK) != 0)
+    throw std::system_error(errno, std::generic_category(), file.string());
   if (!killfile.run_id.empty()) {
     killfile.ended = utc_now();
     try {

@@ -86,7 +86,8 @@ class KillAction : public Action {
  public:
   void add_options(Options& command) override {
     command.add_option(
-        "RUN", runs_, "run ids or parts of them; last, last-1; none: ask about each run that runs");
+        "RUN", runs_,
+        "run ids, their beginnings or tags; last, last-1; none: ask about each run that runs");
     command.add_flag("--all", all_, "every recorded run");
     command.add_option("--screen_ids_file FILE", screen_ids_file_,
                        "a killfile at another place, also one of AllenAct's");
@@ -192,7 +193,7 @@ class KillAction : public Action {
     };
     if (id == "all" && std::ranges::none_of(killfiles::list(killfile_folder()), is_called_all))
       throw UsageError("no run 'all' is recorded", "--all ends every run");
-    const killfiles::Listed found = find_recorded(id, narrow);
+    const killfiles::Listed found = find_recorded(id, narrow, killfiles::Parts::do_not_count);
     if (interrupted) return std::nullopt;
     if (!found.killfile) throw unreadable(found);
     return Chosen{*found.killfile, found.file};
@@ -267,9 +268,18 @@ class KillAction : public Action {
                              well.empty() ? "" : " on " + fold_hosts(well), forced, left));
     tell_unseen(console, ended);
     const bool forced_out = !ended.none_left && forget_ && !remote->interrupted();
-    if (forced_out) std::filesystem::remove(chosen.file);
     if (ended.none_left && !remote->interrupted()) ask_for_end(console, *remote, chosen.killfile);
-    const bool deleted = forced_out || (ended.none_left && forget(console, *remote, chosen));
+    bool deleted = false;
+    bool is_kept_unasked = false;
+    try {
+      if (forced_out) std::filesystem::remove(chosen.file);
+      deleted = forced_out || (ended.none_left && forget(console, *remote, chosen));
+    } catch (const std::system_error& error) {
+      is_kept_unasked = true;
+      console.fail(
+          fmt::format("{} cannot be deleted: {}", chosen.file.string(), error.code().message()),
+          "make its folder writable, and call dtool kill again");
+    }
     if (deleted) {
       const std::string left_on = forced_out ? fold_hosts(others) : "";
       note_forgotten(console, chosen.killfile.run_id, left_on);
@@ -284,7 +294,7 @@ class KillAction : public Action {
                       {"deleted", deleted},
                       {"hosts", hosts_json(ended)}});
     if (remote->interrupted()) return kInterrupted;
-    return ended.none_left ? kAllWell : kSomeFailed;
+    return ended.none_left && !is_kept_unasked ? kAllWell : kSomeFailed;
   }
 
   bool forget(Console& console, ssh::Remote& remote, const Chosen& chosen) const {

@@ -14,6 +14,7 @@
 #include <ctime>
 #include <exception>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <stdexcept>
@@ -27,6 +28,7 @@
 #include "cli/record/record.h"
 #include "ssh/machine/encodings.h"
 #include "ssh/machine/files.h"
+#include "ssh/machine/interrupts.h"
 #include "ssh/notice.h"
 #include "ssh/remote.h"
 #include "ssh/wire/tree.h"
@@ -95,9 +97,10 @@ UsageError unreadable(const killfiles::Listed& listed) {
   return UsageError(listed.error, has_hint ? "" : "mend the file: dtool needs it to end the run");
 }
 
-killfiles::Listed find_recorded(const std::string& id, const killfiles::Narrow& narrow) {
+killfiles::Listed find_recorded(const std::string& id, const killfiles::Narrow& narrow,
+                                killfiles::Parts parts) {
   try {
-    return killfiles::find(killfile_folder(), id, narrow, ssh::notice);
+    return killfiles::find(killfile_folder(), id, narrow, ssh::notice, parts);
   } catch (const std::invalid_argument&) {
     if (const auto forgotten = find_forgotten(id)) throw was_forgotten(*forgotten);
     throw;
@@ -293,15 +296,22 @@ void note_start(killfiles::Run& run, const std::vector<std::string>& command_lin
   run.command_line = command_line;
 }
 
-void discard_run_folders(ssh::Remote& remote, const std::string& run_id) {
-  if (remote.interrupted()) return;
+void discard_run_folders(ssh::Remote& remote, const std::string& run_id, const Anew& anew) {
+  std::unique_ptr<ssh::Remote> again;
+  ssh::RunOptions options;
+  options.timeout = std::chrono::seconds(30);  // a host that did not answer before may not now
+  if (remote.interrupted()) {
+    if (!anew) return;
+    ssh::forget_interrupts();
+    again = anew();
+    options.timeout = std::chrono::seconds(10);
+    options.on_interrupt = ssh::OnInterrupt::leave;
+  }
   std::vector<ssh::Task> tasks;
   for (std::size_t i = 0; i < remote.hosts().size(); ++i)
     tasks.push_back({i, ssh::ask_host(host::RemoveRequest{run_id})});
   ssh::Events nobody;
-  ssh::RunOptions options;
-  options.timeout = std::chrono::seconds(30);  // a host that did not answer before may not now
-  remote.run(std::move(tasks), nobody, options);
+  (again ? *again : remote).run(std::move(tasks), nobody, options);
 }
 
 std::optional<killfiles::Killfile> write_or_discard(

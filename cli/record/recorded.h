@@ -27,7 +27,8 @@ killfiles::Killfile recorded_run(const std::string& id,
 
 /// The file of the run that `id` means (killfiles::find). Throws UsageError that tells of a run
 /// which was forgotten, std::invalid_argument if none or several match.
-killfiles::Listed find_recorded(const std::string& id, const killfiles::Narrow& narrow = {});
+killfiles::Listed find_recorded(const std::string& id, const killfiles::Narrow& narrow = {},
+                                killfiles::Parts parts = killfiles::Parts::count);
 
 /// The recorded run that `text` means where it may also be a host: a mere part of an id, or a
 /// group, is no run. Throws as recorded_run().
@@ -97,9 +98,12 @@ std::optional<killfiles::Killfile> write_or_discard(
     Console& console, ssh::Remote& remote, const std::string& run_id,
     const std::function<killfiles::Killfile()>& write);
 
+/// A new Remote for the same hosts: one that was interrupted asks nobody any more.
+using Anew = std::function<std::unique_ptr<ssh::Remote>()>;
+
 /// Deletes the run's folder on hosts that were checked but where nothing was started, and the tree
-/// in it. After an interrupt no host is asked: a later run deletes such folders when they are a day
-/// old.
-void discard_run_folders(ssh::Remote& remote, const std::string& run_id);
+/// in it: after an interrupt by `anew`, for ten seconds at most and until the next interrupt. What
+/// stays, a later run deletes when it is a day old.
+void discard_run_folders(ssh::Remote& remote, const std::string& run_id, const Anew& anew = {});
 
 }  // namespace dtool::cli

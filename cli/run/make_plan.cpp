@@ -92,8 +92,11 @@ void make_plan(PendingRun& run, const Invocation& invocation, const Targets& tar
   run.engine->place(run.flags, targets, run.plan);
   take_program(run, invocation);
   if (run.flags.nproc_per_node != "auto") parse_processes(run.flags.nproc_per_node);
-  run.plan.run_id = make_run_id(
-      run.flags.extra_tag.empty() ? run.plan.what : run.plan.what + "_" + run.flags.extra_tag);
+  std::string id_begins =
+      run.flags.extra_tag.empty() ? run.plan.what : run.plan.what + "_" + run.flags.extra_tag;
+  // Hosts know their set-up scripts by this beginning, and `dtool config --force` ends those.
+  if (id_begins == "config" || id_begins.starts_with("config_")) id_begins = "run_" + id_begins;
+  run.plan.run_id = make_run_id(id_begins);
   run.plan.token = ssh::random_hex(16);
   // A seed that every library accepts.
   run.plan.seed = run.plan.seed.value_or(std::random_device()() & 0x7fffffffU);

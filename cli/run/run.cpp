@@ -93,7 +93,8 @@ class RunAction : public Action {
     }
     const auto remote = invocation.reach(targets.hosts, targets.connect);
     if (!make_ready(run_, report, console, *remote, targets, data) || remote->interrupted()) {
-      discard_run_folders(*remote, run_.plan.run_id);
+      discard_run_folders(*remote, run_.plan.run_id,
+                          [&] { return invocation.reach(targets.hosts, targets.connect); });
       console.note("nothing was started");
       return report.end(remote->interrupted() ? kInterrupted : kNotDone);
     }
