@@ -93,7 +93,7 @@ class TensorboardAction : public Action, public ssh::Events {
   }
 
   /// It says `TensorBoard 2.15.1 at http://127.0.0.1:38717/ (Press CTRL+C to quit)`.
-  void on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) override {
+  void on_output(std::size_t, ssh::Stream, std::string_view bytes) override {
     constexpr std::size_t kMost = 10'000;
     said_ += bytes;
     if (said_.size() > kMost) said_.erase(0, said_.size() - kMost);
