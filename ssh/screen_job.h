@@ -54,4 +54,9 @@ Command start_command(const ScreenJob& job, OldLog old_log);
 /// The host's reply. Nothing if the job does not run; then `result` says why.
 std::optional<host::StartReply> reply_to_start(HostResult& result);
 
+/// Ends a run on a host and looks again (ssh/host/kill.h).
+inline Command kill_command(const host::KillRequest& request) {
+  return ask_host(request);
+}
+
 }  // namespace dtool::ssh

@@ -217,8 +217,8 @@ class ConfigAction : public Action {
       const std::string run_id = job->second.substr(0, job->second.find('/'));
       const std::string machine = job->second.substr(run_id.size() + 1);
       tasks.push_back(
-          {i, ssh::ask_host(host::KillRequest{
-                  run_id, {"dtool_config_" + machine}, {"~/.dtool/runs/" + job->second}, 5000})});
+          {i, ssh::kill_command(
+                  {run_id, {"dtool_config_" + machine}, {"~/.dtool/runs/" + job->second}, 5000})});
     }
     AnswerCount progress(console, remote.hosts(), "ended");
     const std::vector<ssh::Task> asked = tasks;
