@@ -79,6 +79,16 @@ TEST_F(ConfigBlockTest, KeepsAProxyCommandAsItStands) {
             "proxycommand|ssh -W \"%h:%p\" gate # x\n");
 }
 
+TEST_F(ConfigBlockTest, LeavesToSshWhatACriterionOfMatchAsksAndNotWhatItsValueIsCalled) {
+  const auto undecided = [&](std::string_view line) {
+    const std::string text = read(line).back().undecided;
+    return text.substr(0, text.find(" ("));
+  };
+  EXPECT_EQ(undecided("Match user ann exec true\n"), "Match exec");
+  EXPECT_EQ(undecided("Match !FINAL tagged=x\n"), "Match final");
+  EXPECT_EQ(undecided("Match canonical host exec user final\n"), "");
+}
+
 TEST_F(ConfigBlockTest, NamesTheLineThatCannotBeRead) {
   EXPECT_EQ(fault("Port 22\nPort 0\n"), "config:2: Port '0' is not a number from 1 to 65535");
   EXPECT_EQ(fault("\nPort abc\n"), "config:2: Port 'abc' is not a number from 1 to 65535");
