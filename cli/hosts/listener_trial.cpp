@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The trial of the listener: who reaches rank 0's address, and how far the clocks are apart.
 #include "cli/hosts/check_facts.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Panels drawn with characters, for terminals.
 #include "cli/plot/panel.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// A plot as a picture file, which gnuplot draws.
 #include "cli/plot/panel.h"
 
 #include <fmt/format.h>

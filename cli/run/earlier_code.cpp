@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The code of an earlier run, put together again.
 #include "cli/run/earlier_run.h"
 
 #include <fmt/format.h>

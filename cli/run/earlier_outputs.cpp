@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The outputs of an earlier run, and their way to other hosts.
 #include "cli/run/earlier_run.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The plan of a run, from its flags.
 #include "cli/run/steps.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The start of a run, and its end if it is followed.
 #include "cli/run/steps.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Man pages of dtool and its commands.
 #include "cli/shell/completion.h"
 
 #include <fmt/format.h>
