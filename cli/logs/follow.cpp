@@ -18,36 +18,29 @@ namespace dtool::cli {
 namespace {
 
 constexpr std::size_t kLastLines = 10;
-constexpr std::size_t kLongestKept = 1 << 16;  ///< what is longer goes on as another line
+constexpr std::size_t kLongestKept = 1 << 16;  ///< a longer one goes on as another line
 
 /// Keeps the last lines of each host, and shows the very last ones: of those that still run on a
 /// terminal, and of each that has ended well for good.
-class LastLines : public ssh::Events {
+class LastLines : public FollowedLogs {
  public:
-  LastLines(Console& console, const std::vector<ssh::Host>& hosts,
+  LastLines(Console& console, const std::vector<ssh::Host>& hosts, const killfiles::Killfile& jobs,
             const std::vector<std::size_t>& which)
-      : console_(console), which_(which), machines_(hosts.size()) {
-    for (std::size_t i = 0; i < hosts.size(); ++i) machines_[i].name = ssh::to_string(hosts[i]);
-  }
-
-  void on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) override {
-    if (stream == ssh::Stream::err) return;
-    machines_[host].add(bytes);
-    show();
-  }
+      : FollowedLogs(console, jobs, Fold::no, {}),
+        hosts_(hosts),
+        which_(which),
+        machines_(hosts.size()) {}
 
   void on_result(std::size_t host, const ssh::HostResult& result) override {
-    Machine& machine = machines_[host];
-    machine.has_ended = true;
-    if (result.ok()) console_.note(last_line(machine));
-    show();
+    machines_[host].has_ended = true;
+    if (result.ok()) console_.note(last_line(host));
+    show_rows();
   }
 
   void on_interrupt(const std::vector<std::size_t>&) override {
+    is_interrupted_ = true;
     console_.note("interrupted: the jobs go on by themselves");
   }
-
-  const std::string& fault(std::size_t host) const { return machines_[host].fault(); }
 
   std::string last_lines(std::size_t host) const {
     std::string text;
@@ -56,43 +49,41 @@ class LastLines : public ssh::Events {
   }
 
  private:
-  struct Machine : LogStream {
-    void on_bytes(std::string_view bytes) override {
-      for (const char each : bytes) take(each);
-    }
-    void on_break(Break) override { line_is_open = false; }
-
-    void take(char each) {
-      // A progress bar draws its line again after a carriage return.
-      if (each == '\n' || each == '\r') {
-        line_is_open = false;
-        return;
-      }
-      if (!line_is_open || lines.back().size() >= kLongestKept) lines.emplace_back();
-      line_is_open = true;
-      lines.back() += each;
-      if (lines.size() > kLastLines) lines.pop_front();
-    }
-
-    std::string name;
+  struct Machine {
     std::deque<std::string> lines;
     bool line_is_open = false;
     bool has_ended = false;
   };
 
-  static std::string last_line(const Machine& machine) {
-    return fmt::format("{}: {}", machine.name, machine.lines.empty() ? "" : machine.lines.back());
+  void take(std::size_t host, std::string_view bytes) override {
+    Machine& machine = machines_[host];
+    for (const char each : bytes) {
+      // A progress bar draws its line again after a carriage return.
+      const bool is_end = each == '\n' || each == '\r';
+      const bool begins = !machine.line_is_open || machine.lines.back().size() >= kLongestKept;
+      machine.line_is_open = !is_end;
+      if (is_end) continue;
+      if (begins) machine.lines.emplace_back();
+      machine.lines.back() += each;
+      if (machine.lines.size() > kLastLines) machine.lines.pop_front();
+    }
+    show_rows();
   }
 
-  void show() {
+  std::string last_line(std::size_t host) const {
+    const auto& lines = machines_[host].lines;
+    return fmt::format("{}: {}", ssh::to_string(hosts_[host]), lines.empty() ? "" : lines.back());
+  }
+
+  void show_rows() {
     std::vector<std::string> rows;
     for (const std::size_t host : which_) {
-      if (!machines_[host].has_ended) rows.push_back(last_line(machines_[host]));
+      if (!machines_[host].has_ended) rows.push_back(last_line(host));
     }
     console_.live(rows);
   }
 
-  Console& console_;
+  const std::vector<ssh::Host>& hosts_;
   const std::vector<std::size_t>& which_;
   std::vector<Machine> machines_;
 };
@@ -125,27 +116,14 @@ class RunLogs : public FollowedLogs {
 std::vector<ssh::HostResult> follow_last_lines(Console& console, ssh::Remote& remote,
                                                const killfiles::Killfile& killfile,
                                                const std::vector<std::size_t>& which) {
-  LastLines listener(console, remote.hosts(), which);
-  std::vector<ssh::Task> tasks;
-  for (const std::size_t i : which) {
-    host::LogRequest request;
-    request.state_folder = killfile.machines[i].state_folder;
-    request.log = killfile.machines[i].log;
-    request.is_followed = true;
-    tasks.push_back({i, ssh::ask_host(request)});
-  }
-  auto results = remote.run(std::move(tasks), listener, until_the_end());
+  LastLines logs(console, remote.hosts(), killfile, which);
+  std::vector<ssh::HostResult> results = logs.read(remote, which);
   console.live({});
   for (std::size_t i = 0; i < results.size(); ++i) {
     ssh::HostResult& result = results[i];
-    const std::string& fault = listener.fault(which[i]);
-    if (result.failure == ssh::Failure::none && !fault.empty()) {
-      result.failure = ssh::Failure::connection_lost;
-      result.error = fault;
-    } else if (result.failure == ssh::Failure::none && result.exit_code != 0) {
+    if (result.failure == ssh::Failure::none && result.exit_code != 0 && result.error.empty())
       result.error = fmt::format("exit code {}; its last lines:{}", result.exit_code,
-                                 listener.last_lines(which[i]));
-    }
+                                 logs.last_lines(which[i]));
   }
   return results;
 }

@@ -48,6 +48,9 @@ class FollowedLogs : public LogOutput {
   void on_interrupt(const std::vector<std::size_t>& running) override;
   std::optional<ssh::NextTask> next_task(std::size_t host, const ssh::HostResult& result) override;
 
+ protected:
+  bool is_interrupted_ = false;
+
  private:
   host::LogRequest request(std::size_t host) const override;
   void on_sign_of_life(std::size_t host) override;
@@ -55,7 +58,6 @@ class FollowedLogs : public LogOutput {
   std::vector<bool> was_reached_;
   std::vector<int> tries_;  ///< each machine's tries to connect again since the last byte came
   std::size_t ended_ = 0;   ///< machines
-  bool is_interrupted_ = false;
 };
 
 }  // namespace dtool::cli

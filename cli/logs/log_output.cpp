@@ -10,6 +10,7 @@
 #include "cli/engines/engine.h"
 #include "cli/host_output.h"
 #include "cli/record/recorded.h"
+#include "cli/watch/run_status.h"
 #include "ssh/host.h"
 #include "ssh/host/rank_log.h"
 #include "ssh/remote.h"
@@ -106,13 +107,24 @@ ssh::RunOptions until_the_end() {
 }
 
 std::vector<ssh::HostResult> LogOutput::read(ssh::Remote& remote) {
+  return read(remote, all_machines(run_));
+}
+
+std::vector<ssh::HostResult> LogOutput::read(ssh::Remote& remote,
+                                             const std::vector<std::size_t>& which) {
   std::vector<ssh::Task> tasks;
-  for (std::size_t host = 0; host < streams_.size(); ++host)
-    tasks.push_back(task(host, request(host)));
+  for (const std::size_t host : which) tasks.push_back(task(host, request(host)));
   std::vector<ssh::HostResult> results = remote.run(std::move(tasks), *this, until_the_end());
   flush();
   write_out();
-  explain(results);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    explain(which[i], results[i]);
+    // Where several machines are reached through one host, its name says too little.
+    const bool is_shared = std::ranges::count(results, results[i].host, &ssh::HostResult::host) > 1;
+    const bool has_failed = results[i].failure == ssh::Failure::none && results[i].exit_code != 0;
+    if (is_shared && has_failed && results[i].error.empty())
+      results[i].error = fmt::format("{} ended with {}", names_[which[i]], describe(results[i]));
+  }
   return results;
 }
 
@@ -143,20 +155,13 @@ void LogOutput::on_result(std::size_t host, const ssh::HostResult& result) {
   write_out();
 }
 
-void LogOutput::explain(std::vector<ssh::HostResult>& results) const {
-  for (std::size_t host = 0; host < results.size(); ++host) {
-    if (results[host].failure != ssh::Failure::none) continue;
-    if (results[host].exit_code == 0 && streams_[host]->fault().empty()) continue;
-    if (results[host].exit_code == 0) results[host].failure = ssh::Failure::connection_lost;
-    results[host].error = complaint(host);
-    const auto& end = streams_[host]->log_end();
-    results[host].was_ended = end && end->state == "stopped";
-    // Where several machines are reached through one host, its name says too little.
-    const bool is_shared =
-        std::ranges::count(results, results[host].host, &ssh::HostResult::host) > 1;
-    if (is_shared && results[host].error.empty())
-      results[host].error = fmt::format("{} ended with {}", names_[host], describe(results[host]));
-  }
+void LogOutput::explain(std::size_t host, ssh::HostResult& result) const {
+  const bool is_well = result.exit_code == 0 && streams_[host]->fault().empty();
+  if (result.failure != ssh::Failure::none || is_well) return;
+  if (result.exit_code == 0) result.failure = ssh::Failure::connection_lost;
+  result.error = complaint(host);
+  const auto& end = streams_[host]->log_end();
+  result.was_ended = end && end->state == "stopped";
 }
 
 void LogOutput::tell_strangers(const std::vector<ssh::HostResult>& results) const {

@@ -104,6 +104,8 @@ class LogOutput : public ssh::Events, protected LogLines {
   /// Reads the logs of all machines. Each failed result has the reason that its host gave, if it
   /// gave one.
   std::vector<ssh::HostResult> read(ssh::Remote& remote);
+  /// The same of the machines `which`.
+  std::vector<ssh::HostResult> read(ssh::Remote& remote, const std::vector<std::size_t>& which);
 
   void on_output(std::size_t host, ssh::Stream stream, std::string_view bytes) override;
   void on_result(std::size_t host, const ssh::HostResult& result) override;
@@ -123,6 +125,8 @@ class LogOutput : public ssh::Events, protected LogLines {
   const LargeTexts& texts() const { return texts_; }
 
  protected:
+  /// Takes bytes of a machine's log.
+  virtual void take(std::size_t host, std::string_view bytes);
   void show(const std::vector<std::size_t>& machines, std::string_view line) override;
   std::string_view shared_part(std::size_t machine, std::string_view line) const override;
   /// The first request to a machine.
@@ -143,8 +147,7 @@ class LogOutput : public ssh::Events, protected LogLines {
 
  private:
   class Stream;
-  void take(std::size_t host, std::string_view bytes);
-  void explain(std::vector<ssh::HostResult>& results) const;
+  void explain(std::size_t host, ssh::HostResult& result) const;
   std::string complaint(std::size_t host) const;
   std::string styled(Style style, std::string_view text) const;
   To to() const { return console_.json() ? To::err : To::out; }
