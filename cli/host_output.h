@@ -37,6 +37,14 @@ class AnswerCount : public ssh::Events {
   ssh::OnInterrupt on_interrupt_ = ssh::OnInterrupt::finish;
 };
 
+/// The results of hosts' parts in a step, each of which has one.
+template <typename Parts>
+std::vector<ssh::HostResult> results_of(const Parts& parts) {
+  std::vector<ssh::HostResult> results;
+  for (const auto& each : parts) results.push_back(each.result);
+  return results;
+}
+
 /// `, waiting for h3`: for the end of a line of progress. Empty if there are too many to name.
 std::string waiting_for(const std::vector<ssh::Host>& hosts,
                         const std::vector<std::size_t>& waiting);

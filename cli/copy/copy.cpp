@@ -206,9 +206,7 @@ std::vector<FromHost> copy_from_hosts(Console& console, ssh::Remote& remote,
           "copy them into different folders");
   }
   std::vector<FromHost> hosts = FromHosts(console, remote, destination, foreign).bring(wanted);
-  std::vector<ssh::HostResult> results;
   for (const FromHost& host : hosts) {
-    results.push_back(host.result);
     if (!host.result.ok()) continue;
     const std::string name = console.styled_error(Style::bold, ssh::to_string(host.result.host));
     console.note(host.same_as
@@ -217,7 +215,7 @@ std::vector<FromHost> copy_from_hosts(Console& console, ssh::Remote& remote,
                      : fmt::format("{}: {}, {} into {}", name, counted(host.sent.files, "file"),
                                    size_text(host.sent.bytes), host.folder.native()));
   }
-  report_failures(console, results, fmt::format("copying to {}", destination.native()));
+  report_failures(console, results_of(hosts), fmt::format("copying to {}", destination.native()));
   return hosts;
 }
 
@@ -330,10 +328,8 @@ class CopyAction : public Action {
     const auto remote = invocation.reach(targets.hosts, targets.connect);
     const std::vector<FromHost> hosts =
         copy_from_hosts(console, *remote, words_, folder, foreign());
-    std::vector<ssh::HostResult> results;
     nlohmann::json list = nlohmann::json::array();
     for (const FromHost& host : hosts) {
-      results.push_back(host.result);
       nlohmann::json json = to_json(host.result);
       json.update({{"folder", host.folder.native()},
                    {"files", host.sent.files},
@@ -341,7 +337,7 @@ class CopyAction : public Action {
       if (host.same_as) json["same_as"] = ssh::to_string(hosts[*host.same_as].result.host);
       list.push_back(std::move(json));
     }
-    const int exit_code = exit_code_of(results, *remote);
+    const int exit_code = exit_code_of(results_of(hosts), *remote);
     if (console.json()) console.document({{"exit_code", exit_code}, {"hosts", list}});
     return exit_code;
   }

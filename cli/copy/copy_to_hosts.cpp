@@ -40,29 +40,23 @@ std::string name_of_launcher() {
   return fmt::format("{} {} {}", host::identify_host(), ::getpid(), itself ? itself->start : 0);
 }
 
-/// Such a name, as a host gives it back.
-struct LauncherName {
-  std::string machine;  ///< the text that identify_host() writes
-  std::optional<pid_t> pid;
-  std::optional<std::uint64_t> start;
+/// A process of this machine.
+struct ProcessHere {
+  pid_t pid = 0;
+  std::uint64_t start = 0;
+
+  bool has_ended() const { return !host::find_process(pid, start); }
 };
 
-LauncherName read_launcher(const std::string& text) {
-  LauncherName name;
-  const std::size_t start = text.rfind(' ');
-  if (start == text.npos || start == 0) return name;
-  const std::size_t pid = text.rfind(' ', start - 1);
-  if (pid == text.npos) return name;
-  name.machine = text.substr(0, pid);
-  name.pid = host::parse_number<pid_t>(std::string_view(text).substr(pid + 1, start - pid - 1));
-  name.start = host::parse_number<std::uint64_t>(std::string_view(text).substr(start + 1));
-  return name;
-}
-
-/// Whether it is known to have ended: it ran on this machine.
-bool has_ended(const LauncherName& name) {
-  return name.machine == host::identify_host() && name.pid && name.start &&
-         !host::find_process(*name.pid, *name.start);
+/// The one of such a name, as a host gives it back; nothing if it is another machine's.
+std::optional<ProcessHere> process_here(std::string_view name) {
+  const std::string machine = host::identify_host() + " ";
+  if (!name.starts_with(machine)) return std::nullopt;
+  name.remove_prefix(machine.size());
+  const auto pid = host::parse_number<pid_t>(host::cut(name, ' '));
+  const auto start = host::parse_number<std::uint64_t>(name);
+  if (!pid || !start) return std::nullopt;
+  return ProcessHere{*pid, *start};
 }
 
 /// Which hosts refuse to be copied to, and why.
@@ -93,19 +87,18 @@ void settle_owners(Copying& copying) {
   for (std::size_t i = 0; i < copying.hosts().size(); ++i) {
     const CopyHost& host = copying.hosts()[i];
     if (!host.result.ok() || host.reply.owner.empty()) continue;
-    const LauncherName name = read_launcher(host.reply.owner);
-    if (has_ended(name)) {
+    const auto owner = process_here(host.reply.owner);
+    if (owner && owner->has_ended()) {
       copying.take_over(i, host.reply.owner);
       continue;
     }
-    const bool is_here = name.machine == host::identify_host() && name.pid;
     throw UsageError(
         fmt::format("another dtool copy is writing into {} on {}{}",
                     without_controls(host.reply.folder), ssh::to_string(host.result.host),
-                    is_here ? fmt::format(" (process {} here)", *name.pid) : ""),
-        is_here ? "wait until it has ended"
-                : "wait until it has ended; one that was interrupted elsewhere is forgotten after "
-                  "two minutes");
+                    owner ? fmt::format(" (process {} here)", owner->pid) : ""),
+        owner ? "wait until it has ended"
+              : "wait until it has ended; one that was interrupted elsewhere is forgotten after "
+                "two minutes");
   }
 }
 
@@ -139,12 +132,6 @@ void tell_strangers(Console& console, const std::vector<CopyHost>& hosts) {
         fmt::format("{}: {}, who can change what is there; what was there is taken for the same "
                     "only by its SHA-256",
                     fold_hosts(names), without_controls(stranger)));
-}
-
-std::vector<ssh::HostResult> results_of(const std::vector<CopyHost>& hosts) {
-  std::vector<ssh::HostResult> results;
-  for (const CopyHost& host : hosts) results.push_back(host.result);
-  return results;
 }
 
 }  // namespace

@@ -139,8 +139,7 @@ class FetchAction : public Action {
     look(console, *remote, killfile.run_id, parts);
     if (!remote->interrupted()) fetch(console, *remote, killfile.run_id, parts);
 
-    std::vector<ssh::HostResult> results;
-    for (const Part& part : parts) results.push_back(part.result);
+    const std::vector<ssh::HostResult> results = results_of(parts);
     const int exit_code = exit_code_of(results, *remote);
     if (console.json()) {
       nlohmann::json machines = nlohmann::json::array();

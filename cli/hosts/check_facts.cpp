@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 
@@ -180,15 +181,7 @@ std::string range_of(const std::vector<Quantity>& quantities) {
 }  // namespace
 
 const char* name_of(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::well:
-      return "well";
-    case Verdict::warning:
-      return "warning";
-    case Verdict::failure:
-      return "failure";
-  }
-  return "failure";
+  return std::array{"well", "warning", "failure"}.at(static_cast<std::size_t>(verdict));
 }
 
 Facts facts_of(const Checked& checked, const Needs& needs, std::size_t machine,

@@ -31,12 +31,6 @@ class InstallAction : public Action {
   EnvironmentFlags environment_;
 };
 
-std::vector<ssh::HostResult> results_of(const std::vector<Checked>& checked) {
-  std::vector<ssh::HostResult> results;
-  for (const Checked& each : checked) results.push_back(each.result);
-  return results;
-}
-
 /// Every host that can be given the trainer gets it, whatever the others say.
 SuppliedHosts install(Console& console, ssh::Remote& remote, const Environment& environment,
                       const std::string& code_path) {

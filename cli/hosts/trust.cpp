@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <array>
+#include <cstddef>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -16,24 +18,12 @@
 namespace dtool::cli {
 namespace {
 
+/// In the order of ssh::HostKeyState.
+constexpr std::array kStates = {"known",     "unknown",  "changed",    "revoked",
+                                "certified", "doubtful", "unreachable"};
+
 const char* name_of(ssh::HostKeyState state) {
-  switch (state) {
-    case ssh::HostKeyState::known:
-      return "known";
-    case ssh::HostKeyState::unknown:
-      return "unknown";
-    case ssh::HostKeyState::changed:
-      return "changed";
-    case ssh::HostKeyState::revoked:
-      return "revoked";
-    case ssh::HostKeyState::certified:
-      return "certified";
-    case ssh::HostKeyState::doubtful:
-      return "doubtful";
-    case ssh::HostKeyState::unreachable:
-      return "unreachable";
-  }
-  return "unreachable";
+  return kStates.at(static_cast<std::size_t>(state));
 }
 
 class TrustAction : public Action {

@@ -189,24 +189,13 @@ std::vector<Tick> linear_ticks(double low, double high, std::size_t most) {
   return coarser;
 }
 
-/// 1 times powers of ten, every `stride`-th.
-std::vector<Tick> decades(double low, double high, int stride) {
+/// Every `stride`-th power of ten, times each of the digits.
+std::vector<Tick> decades(double low, double high, int stride, const std::vector<double>& digits) {
   std::vector<Tick> ticks;
   for (int power = power_of(low) - 1; power <= power_of(high) + 1; ++power) {
-    const double at = std::pow(10.0, power);
-    if (at < low * (1 - kSlack) || at > high * (1 + kSlack) || power % stride != 0) continue;
-    ticks.push_back({at, label_of(at, at, at)});
-  }
-  return ticks;
-}
-
-/// 1, 2 and 5 times powers of ten.
-std::vector<Tick> within_decades(double low, double high) {
-  std::vector<Tick> ticks;
-  for (int power = power_of(low) - 1; power <= power_of(high) + 1; ++power) {
-    for (const double digit : {1.0, 2.0, 5.0}) {
+    for (const double digit : digits) {
       const double at = digit * std::pow(10.0, power);
-      if (at < low * (1 - kSlack) || at > high * (1 + kSlack)) continue;
+      if (at < low * (1 - kSlack) || at > high * (1 + kSlack) || power % stride != 0) continue;
       ticks.push_back({at, label_of(at, at, at)});
     }
   }
@@ -214,12 +203,12 @@ std::vector<Tick> within_decades(double low, double high) {
 }
 
 std::vector<Tick> log_ticks(double low, double high, std::size_t most) {
-  std::vector<Tick> fine = within_decades(low, high);
+  std::vector<Tick> fine = decades(low, high, 1, {1, 2, 5});
   if (fine.size() < 2) return linear_ticks(low, high, most);
   if (fine.size() <= most) return fine;
   for (int stride = 1;; ++stride) {
-    std::vector<Tick> ticks = decades(low, high, stride);
-    if (ticks.size() < 2) return stride == 1 ? fine : decades(low, high, stride - 1);
+    std::vector<Tick> ticks = decades(low, high, stride, {1});
+    if (ticks.size() < 2) return stride == 1 ? fine : decades(low, high, stride - 1, {1});
     if (ticks.size() <= most) return ticks;
   }
 }

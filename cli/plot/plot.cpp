@@ -79,19 +79,13 @@ void check_times(const std::vector<PlotSource>& sources) {
   }
 }
 
-nlohmann::json numbers(const std::vector<double>& values) {
-  nlohmann::json list = nlohmann::json::array();
-  for (const double value : values)
-    list.push_back(std::isfinite(value) ? nlohmann::json(value) : nlohmann::json());
-  return list;
-}
-
 nlohmann::json whole_numbers(const std::vector<double>& values) {
   nlohmann::json list = nlohmann::json::array();
   for (const double value : values) list.push_back(std::llround(value));
   return list;
 }
 
+/// A number that is not finite becomes null.
 nlohmann::json curves_json(const std::vector<PlotSource>& sources,
                            const std::vector<Panel>& panels) {
   nlohmann::json curves = nlohmann::json::array();
@@ -104,8 +98,8 @@ nlohmann::json curves_json(const std::vector<PlotSource>& sources,
                         {"metric", curve.metric},
                         {"event", curve.event},
                         {source.is_over_bytes ? "bytes" : "steps", whole_numbers(curve.steps)},
-                        {"seconds", numbers(curve.seconds)},
-                        {"values", numbers(curve.values)}});
+                        {"seconds", curve.seconds},
+                        {"values", curve.values}});
     }
   }
   return curves;

@@ -53,12 +53,6 @@ std::vector<Answer> ask(Console& console, ssh::Remote& remote, const std::string
   return answers;
 }
 
-std::vector<ssh::HostResult> results_of(const std::vector<Answer>& answers) {
-  std::vector<ssh::HostResult> results;
-  for (const Answer& each : answers) results.push_back(each.result);
-  return results;
-}
-
 /// Whether a word of a host's can be a part of `3.11`, `x86_64` and the like.
 bool is_plain(std::string_view word) {
   return !word.empty() && word.size() < 32 && std::ranges::all_of(word, [](unsigned char c) {

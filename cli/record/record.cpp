@@ -270,6 +270,14 @@ fs::path record_path(const std::string& run_id) {
   return record_folder() / (run_id + ".json");
 }
 
+std::vector<std::string> recorded_ids() {
+  std::vector<std::string> ids;
+  std::error_code fault;
+  for (const auto& each : fs::directory_iterator(record_folder(), fault))
+    if (each.path().extension() == ".json") ids.push_back(each.path().stem());
+  return ids;
+}
+
 void write_record(const RunRecord& record) {
   killfiles::write_whole(record_path(record.run_id), to_text(record));
   delete_oldest();

@@ -156,6 +156,9 @@ std::filesystem::path record_path(const std::string& run_id);
 /// std::system_error.
 void write_record(const RunRecord& record);
 
+/// The ids of all runs that have a record, in no order.
+std::vector<std::string> recorded_ids();
+
 /// Nothing if there is none. Throws std::runtime_error if it cannot be read.
 std::optional<RunRecord> find_record(const std::string& run_id);
 

@@ -44,12 +44,8 @@ namespace {
 /// The record of the only run that `id` is, or begins, and that has no killfile any more. Nothing
 /// if another run may be meant.
 std::optional<RunRecord> find_forgotten(const std::string& id) {
-  std::vector<std::string> begun;
-  std::error_code fault;
-  for (const auto& each : std::filesystem::directory_iterator(record_folder(), fault)) {
-    const std::string name = each.path().stem();
-    if (each.path().extension() == ".json" && name.starts_with(id)) begun.push_back(name);
-  }
+  std::vector<std::string> begun = recorded_ids();
+  std::erase_if(begun, [&id](const std::string& each) { return !each.starts_with(id); });
   const bool is_exact = std::ranges::count(begun, id) > 0;
   if (begun.size() != 1 && !is_exact) return std::nullopt;
   const std::string& name = is_exact ? id : begun.front();

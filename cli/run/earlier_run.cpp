@@ -252,13 +252,12 @@ std::optional<std::string> later_run(const std::string& run_id) {
   for (const killfiles::Listed& each : killfiles::list(killfile_folder())) {
     if (each.killfile && is_next(each.killfile->chain, run_id)) return each.killfile->run_id;
   }
-  std::error_code none;
-  for (const auto& each : std::filesystem::directory_iterator(record_folder(), none)) {
-    if (each.path().extension() != ".json" || each.path().stem() == run_id) continue;
+  for (const std::string& id : recorded_ids()) {
+    if (id == run_id) continue;
     try {
-      const std::string text = killfiles::read_whole(each.path());
+      const std::string text = killfiles::read_whole(record_path(id));
       if (text.find(run_id) == text.npos) continue;  // quicker than reading a thousand records
-      const RunRecord record = parse_record(text, each.path().string());
+      const RunRecord record = parse_record(text, record_path(id).string());
       if (is_next(record.chain, run_id)) return record.run_id;
     } catch (const std::exception&) {  // spoilt, or gone since
     }

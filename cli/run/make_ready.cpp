@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The hosts of a run, made ready for it.
 #include "cli/run/steps.h"
 
 #include <fmt/format.h>
@@ -101,9 +102,7 @@ UsageError fault_of_experiment(const PendingRun& run, const std::string& fault) 
 
 bool judge(const PendingRun& run, const std::vector<Checked>& checked, std::string_view doing,
            RunReport& report, ssh::Remote& remote) {
-  std::vector<ssh::HostResult> results;
-  for (const Checked& each : checked) results.push_back(each.result);
-  if (!report.all_well(results, doing)) return false;
+  if (!report.all_well(results_of(checked), doing)) return false;
   if (!checked.front().experiment_fault.empty()) {
     discard_run_folders(remote, run.plan.run_id);
     throw fault_of_experiment(run, checked.front().experiment_fault);

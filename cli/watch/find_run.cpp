@@ -44,10 +44,7 @@ std::set<std::string> kept_runs() {
 /// Those, and the ids of all runs that have a record.
 std::set<std::string> known_runs(const std::set<std::string>& kept) {
   std::set<std::string> ids = kept;
-  std::error_code fault;
-  for (const auto& each : fs::directory_iterator(record_folder(), fault)) {
-    if (each.path().extension() == ".json") ids.insert(each.path().stem());
-  }
+  for (std::string& id : recorded_ids()) ids.insert(std::move(id));
   return ids;
 }
 

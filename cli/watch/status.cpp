@@ -29,11 +29,8 @@ namespace {
 
 // Uses the whole terminal for a while, for `status --watch`.
 
-/// What ended a wait.
-enum class Woken { time_passed, resized, signalled };
-
-/// Sleeps; a signal ends it.
-Woken wait(std::chrono::milliseconds duration);
+/// Sleeps; a signal ends it. Returns whether the window has another size now.
+bool was_resized_within(std::chrono::milliseconds duration);
 
 /// The alternate screen of the terminal on standard output, while it lives; one at a time. Typed
 /// keys are not shown. The terminal itself turns `q` into an interrupt signal, so it works whatever
@@ -83,11 +80,9 @@ void handle(int signal, void (*handler)(int)) {
 constexpr const char* kEnter = "\x1b[?1049h\x1b[?25l\x1b[H\x1b[2J";
 constexpr const char* kLeave = "\x1b[?25h\x1b[?1049l";
 
-Woken wait(std::chrono::milliseconds duration) {
+bool was_resized_within(std::chrono::milliseconds duration) {
   was_resized = 0;
-  const int ready = ::poll(nullptr, 0, static_cast<int>(duration.count()));
-  if (ready == 0) return Woken::time_passed;
-  return was_resized != 0 ? Woken::resized : Woken::signalled;
+  return ::poll(nullptr, 0, static_cast<int>(duration.count())) != 0 && was_resized != 0;
 }
 
 bool FullScreen::is_possible() {
@@ -247,7 +242,7 @@ void pause(Watch& watch, std::chrono::milliseconds interval) {
   const auto end = Clock::now() + interval;
   while (true) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now());
-    if (left.count() <= 0 || wait(left) != Woken::resized) return;
+    if (left.count() <= 0 || !was_resized_within(left)) return;
     if (watch.redraws()) watch.show();
   }
 }
