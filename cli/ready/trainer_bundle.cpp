@@ -16,6 +16,7 @@
 
 #include "cli/ready/packages.h"
 #include "killfiles/whole_file.h"
+#include "ssh/host/answers/survey.h"
 #include "ssh/host/answers/trainers.h"
 #include "ssh/host/files.h"
 #include "ssh/machine/encodings.h"
@@ -324,7 +325,7 @@ tree_sync::Tree make_tree(const TrainerBundle& bundle) {
       throw;
     }
   }
-  host::use_bundle(folder.string());
+  host::use_version(folder.string());
   std::vector<std::string> files = {std::string(kStarter)};
   for (const auto& part : bundle.parts) files.push_back(part.name);
   return tree_sync::tree_of(folder, std::move(files));

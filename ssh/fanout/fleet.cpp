@@ -31,12 +31,21 @@ namespace {
 constexpr const char* kNotStarted = "interrupted before its turn";
 constexpr std::chrono::seconds kSilence{3};  // then hosts that are waited for are named
 
+/// A task and what becomes of it.
+struct Slot {
+  std::size_t index = 0;  ///< its own place
+  Task task = {};
+  HostResult result = {};
+  bool is_answered = false;
+  std::optional<Clock::time_point> begun = {};
+  Connection* in_shell = nullptr;  ///< set while its command runs in a login shell
+
+  bool is_awaited() const { return begun && !is_answered; }
+};
+
 /// One run() in progress: workers pull the next task and write into its slot.
 struct FleetRound {
-  std::vector<Task> tasks;
-  std::vector<HostResult> results;
-  std::vector<bool> is_answered;
-  std::vector<std::optional<Clock::time_point>> begun;
+  std::vector<Slot> slots;
   std::size_t next = 0;
   std::size_t workers = 0;
   Events* events = nullptr;
@@ -44,7 +53,6 @@ struct FleetRound {
   std::exception_ptr failure;
   Clock::time_point told = Clock::now();      ///< the time when events last heard of a host
   std::optional<Host> failed = {};            ///< the first one, if it ends the others' commands
-  std::vector<Connection*> in_shell;          ///< of each task whose command runs in a login shell
   std::optional<SharedOutputs> outputs = {};  ///< the inputs that tasks share
 };
 
@@ -97,19 +105,18 @@ class Fleet : public Remote {
   void start_workers(FleetRound& round);
   void watch_silence(FleetRound& round);
   asio::awaitable<void> work(FleetRound& round);
-  asio::awaitable<void> answer(FleetRound& round, std::size_t index);
-  std::optional<NextTask> next_task(FleetRound& round, std::size_t index);
+  asio::awaitable<void> answer(FleetRound& round, Slot& slot);
+  std::optional<NextTask> next_task(FleetRound& round, Slot& slot);
   asio::awaitable<void> pause(std::chrono::milliseconds duration);
   asio::awaitable<Connection*> connect(std::size_t host);
-  asio::awaitable<int> attempt(FleetRound& round, std::size_t index);
+  asio::awaitable<int> attempt(FleetRound& round, Slot& slot);
   using OnOutput = std::function<void(Stream, std::string_view)>;
-  asio::awaitable<int> ask_program(FleetRound& round, std::size_t index, Follows follows,
+  asio::awaitable<int> ask_program(FleetRound& round, Slot& slot, Follows follows,
                                    OnOutput on_output, Deadline deadline);
-  asio::awaitable<int> run_in_shell(FleetRound& round, std::size_t index, Connection& connection,
+  asio::awaitable<int> run_in_shell(FleetRound& round, Slot& slot, Connection& connection,
                                     CommandStreams streams, Deadline deadline);
-  asio::awaitable<bool> feed(FleetRound& round, std::size_t index, int pipe,
-                             const Deadline* deadline);
-  asio::awaitable<void> feed_shell(FleetRound& round, std::size_t index, OwnedFd pipe,
+  asio::awaitable<bool> feed(FleetRound& round, Slot& slot, int pipe, const Deadline* deadline);
+  asio::awaitable<void> feed_shell(FleetRound& round, Slot& slot, OwnedFd pipe,
                                    const Deadline* deadline);
   void end_others(FleetRound& round, const HostResult& result);
 
@@ -151,8 +158,8 @@ void Fleet::watch_silence(FleetRound& round) {
     if (error || round_ != &round) return;  // the run of that round is over
     const Clock::time_point told = round.told;
     std::vector<std::size_t> waiting;
-    for (std::size_t i = 0; i < round.tasks.size(); ++i)
-      if (round.begun[i] && !round.is_answered[i]) waiting.push_back(round.tasks[i].host);
+    for (const Slot& each : round.slots)
+      if (each.is_awaited()) waiting.push_back(each.task.host);
     if (Clock::now() - told >= kSilence)
       tell(round, [&waiting](Events& events) { events.on_silence(waiting); });
     round.told = told;
@@ -165,9 +172,8 @@ void Fleet::on_asked(Asked what) {
   if (round_ == nullptr) return;
   const bool leaves = what == Asked::to_leave || round_->options.on_interrupt == OnInterrupt::leave;
   std::vector<std::size_t> running;  // those that are waited for
-  for (std::size_t i = 0; i < round_->tasks.size() && what == Asked::to_stop; ++i) {
-    if (round_->begun[i] && !round_->is_answered[i]) running.push_back(round_->tasks[i].host);
-  }
+  for (const Slot& each : round_->slots)
+    if (each.is_awaited() && what == Asked::to_stop) running.push_back(each.task.host);
   links_->interrupt();
   if (is_first) tell(*round_, [&running](Events& events) { events.on_interrupt(running); });
   if (!leaves) return;
@@ -190,9 +196,9 @@ asio::awaitable<Connection*> Fleet::connect(std::size_t host) {
   co_return connection;
 }
 
-asio::awaitable<int> Fleet::attempt(FleetRound& round, std::size_t index) {
-  const Task& task = round.tasks[index];
-  HostResult& result = round.results[index];
+asio::awaitable<int> Fleet::attempt(FleetRound& round, Slot& slot) {
+  const Task& task = slot.task;
+  HostResult& result = slot.result;
   const TaskOptions options = task.options ? *task.options : round.options;
   const auto* command = std::get_if<Command>(&task.step);
   const bool is_for_program = command != nullptr && command->run_by == RunBy::host_program;
@@ -217,27 +223,26 @@ asio::awaitable<int> Fleet::attempt(FleetRound& round, std::size_t index) {
   };
   const Deadline deadline = options.timeout ? after(*options.timeout) : kNoDeadline;
   if (is_for_program)
-    co_return co_await ask_program(round, index, options.follows, on_output, deadline);
-  if (command == nullptr) {
+    co_return co_await ask_program(round, slot, options.follows, on_output, deadline);
+  if (command == nullptr)
     co_return co_await run_local_program(reactor_, *connection, std::get<LocalProgram>(task.step),
                                          on_output, deadline);
-  }
   CommandStreams streams;
   streams.on_output = on_output;
-  co_return co_await run_in_shell(round, index, *connection, std::move(streams), deadline);
+  co_return co_await run_in_shell(round, slot, *connection, std::move(streams), deadline);
 }
 
 /// A program that waits may have been lost meanwhile: then it is asked over a new connection.
-asio::awaitable<int> Fleet::ask_program(FleetRound& round, std::size_t index, Follows follows,
+asio::awaitable<int> Fleet::ask_program(FleetRound& round, Slot& slot, Follows follows,
                                         OnOutput on_output, Deadline deadline) {
-  const std::size_t host = round.tasks[index].host;
+  const std::size_t host = slot.task.host;
   HostRequests requests;
-  requests.write = [this, &round, index, deadline](int pipe) {
-    return feed(round, index, pipe, &deadline);
+  requests.write = [this, &round, &slot, deadline](int pipe) {
+    return feed(round, slot, pipe, &deadline);
   };
   requests.on_output = on_output;
   requests.are_followed = follows == Follows::more && has_room_for_programs_;
-  std::string& log_in_said = round.results[index].log_in_said;
+  std::string& log_in_said = slot.result.log_in_said;
   bool is_lost = false;
   try {
     co_return co_await links_->program(host).answer(requests, log_in_said, deadline);
@@ -251,43 +256,41 @@ asio::awaitable<int> Fleet::ask_program(FleetRound& round, std::size_t index, Fo
 }
 
 /// Hands a host's command its own input and what it shares with others. Whether it has all.
-asio::awaitable<bool> Fleet::feed(FleetRound& round, std::size_t index, int pipe,
+asio::awaitable<bool> Fleet::feed(FleetRound& round, Slot& slot, int pipe,
                                   const Deadline* deadline) {
-  const Task& task = round.tasks[index];
-  const Command& command = std::get<Command>(task.step);
+  const Command& command = std::get<Command>(slot.task.step);
   if (command.input_from == nullptr) {
     const std::string_view input = command.input;
     co_return co_await write_all(reactor_, pipe, input, *deadline);
   }
   SharedOutput& output = round.outputs->of(command.input_from);
-  std::function<void(const Transferred&)> on_sent = [this, &round, index,
-                                                     &task](const Transferred& input) {
-    round.outputs->note_taken(index, input.bytes);
-    const auto& soon = std::get<Command>(task.step).input_soon;
+  std::function<void(const Transferred&)> on_sent = [this, &round,
+                                                     &slot](const Transferred& input) {
+    round.outputs->note_taken(slot.index, input.bytes);
+    const auto& soon = std::get<Command>(slot.task.step).input_soon;
     if (soon && input.all) round.outputs->make_soon(soon);
-    tell(round, [&](Events& events) { events.on_progress(task.host, input); });
+    tell(round, [&](Events& events) { events.on_progress(slot.task.host, input); });
   };
   co_return co_await output.send(pipe, command.input, deadline, std::move(on_sent));
 }
 
 /// A command whose input cannot be had to its end must not take it for whole.
-asio::awaitable<void> Fleet::feed_shell(FleetRound& round, std::size_t index, OwnedFd pipe,
+asio::awaitable<void> Fleet::feed_shell(FleetRound& round, Slot& slot, OwnedFd pipe,
                                         const Deadline* deadline) {
   std::exception_ptr failure;
   try {
-    co_await feed(round, index, pipe.get(), deadline);
+    co_await feed(round, slot, pipe.get(), deadline);
   } catch (...) {  // whatever it is, the command is told to end first
     failure = std::current_exception();
-    if (round.in_shell[index] != nullptr) round.in_shell[index]->expire();
+    if (slot.in_shell != nullptr) slot.in_shell->expire();
   }
-  round.outputs->note_taken(index, SharedOutputs::kAll);
+  round.outputs->note_taken(slot.index, SharedOutputs::kAll);
   if (failure) std::rethrow_exception(failure);
 }
 
-asio::awaitable<int> Fleet::run_in_shell(FleetRound& round, std::size_t index,
-                                         Connection& connection, CommandStreams streams,
-                                         Deadline deadline) {
-  const Command& command = std::get<Command>(round.tasks[index].step);
+asio::awaitable<int> Fleet::run_in_shell(FleetRound& round, Slot& slot, Connection& connection,
+                                         CommandStreams streams, Deadline deadline) {
+  const Command& command = std::get<Command>(slot.task.step);
   Pipe input;
   Deadline end_of_input = kNoDeadline;
   TaskGroup feeding(reactor_);
@@ -297,9 +300,9 @@ asio::awaitable<int> Fleet::run_in_shell(FleetRound& round, std::size_t index,
     input = make_pipe(NonBlocking::both);
     streams.input_fd = input.reader.get();
     streams.on_input_taken = [&input] { input.reader.reset(); };
-    feeding.spawn(feed_shell(round, index, std::move(input.writer), &end_of_input));
+    feeding.spawn(feed_shell(round, slot, std::move(input.writer), &end_of_input));
   }
-  round.in_shell[index] = &connection;
+  slot.in_shell = &connection;
   int exit_code = -1;
   std::exception_ptr failure;
   try {
@@ -307,7 +310,7 @@ asio::awaitable<int> Fleet::run_in_shell(FleetRound& round, std::size_t index,
   } catch (...) {  // whatever it is, the input must end first
     failure = std::current_exception();
   }
-  round.in_shell[index] = nullptr;
+  slot.in_shell = nullptr;
   input.reader.reset();
   end_of_input = Clock::now();
   co_await feeding.join();  // an input that could not be had is the better explanation
@@ -315,13 +318,12 @@ asio::awaitable<int> Fleet::run_in_shell(FleetRound& round, std::size_t index,
   co_return exit_code;
 }
 
-asio::awaitable<void> Fleet::answer(FleetRound& round, std::size_t index) {
-  HostResult& result = round.results[index];
-  const Host host = result.host;
+asio::awaitable<void> Fleet::answer(FleetRound& round, Slot& slot) {
+  HostResult& result = slot.result;
   result = {};
-  result.host = host;
+  result.host = hosts_[slot.task.host];
   try {
-    result.exit_code = co_await attempt(round, index);
+    result.exit_code = co_await attempt(round, slot);
   } catch (const HostError& error) {
     result.failure = error.failure();
     result.error = error.what();
@@ -330,11 +332,10 @@ asio::awaitable<void> Fleet::answer(FleetRound& round, std::size_t index) {
         error.failure() == Failure::unreachable || error.failure() == Failure::connect_timed_out;
     const std::string address = is_of_address ? links_->address_of(result.host) : "";
     if (address != result.host.name) result.address = address;
-  } catch (const std::invalid_argument& error) {  // a jump host or a setting that cannot be read
-    result.failure = Failure::unreachable;
-    result.error = error.what();
-  } catch (const std::exception& error) {  // this machine lacks threads or memory
-    result.failure = Failure::local_program;
+  } catch (const std::exception& error) {
+    // A jump host or a setting that cannot be read; else this machine lacks threads or memory.
+    const bool is_setting = dynamic_cast<const std::invalid_argument*>(&error) != nullptr;
+    result.failure = is_setting ? Failure::unreachable : Failure::local_program;
     result.error = error.what();
   }
   const bool was_cut = result.failure == Failure::timed_out ||
@@ -342,19 +343,18 @@ asio::awaitable<void> Fleet::answer(FleetRound& round, std::size_t index) {
                        result.failure == Failure::not_started || result.failure == Failure::ended;
   if (round.failed && was_cut) set_ended(result, *round.failed);
   result.elapsed =
-      std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - *round.begun[index]);
+      std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - *slot.begun);
   // A connection on which something went wrong is not used again; of what went wrong on this
   // machine it knows nothing.
   const bool was_here = result.failure == Failure::local_program;
-  if (result.failure != Failure::none && !was_here) links_->drop(round.tasks[index].host);
+  if (result.failure != Failure::none && !was_here) links_->drop(slot.task.host);
 }
 
-std::optional<NextTask> Fleet::next_task(FleetRound& round, std::size_t index) {
-  const HostResult& result = round.results[index];
+std::optional<NextTask> Fleet::next_task(FleetRound& round, Slot& slot) {
   std::optional<NextTask> next;
-  tell(round, [&](Events& events) { next = events.next_task(round.tasks[index].host, result); });
+  tell(round, [&](Events& events) { next = events.next_task(slot.task.host, slot.result); });
   // It would be answered like that again, for ever.
-  if (result.failure == Failure::not_started) return std::nullopt;
+  if (slot.result.failure == Failure::not_started) return std::nullopt;
   return next;
 }
 
@@ -363,8 +363,8 @@ void Fleet::end_others(FleetRound& round, const HostResult& result) {
   if (goes_on || result.ok() || round.failed || interrupted()) return;
   round.failed = result.host;
   links_->interrupt();
-  for (Connection* connection : round.in_shell)
-    if (connection != nullptr) connection->expire();
+  for (const Slot& each : round.slots)
+    if (each.in_shell != nullptr) each.in_shell->expire();
 }
 
 /// An interrupt ends it; the task that follows tells so.
@@ -377,36 +377,34 @@ asio::awaitable<void> Fleet::pause(std::chrono::milliseconds duration) {
 }
 
 asio::awaitable<void> Fleet::work(FleetRound& round) {
-  while (round.next < round.tasks.size()) {
-    const std::size_t index = round.next++;
+  while (round.next < round.slots.size()) {
+    Slot& slot = round.slots[round.next++];
     if (interrupted()) {
-      set_not_started(round.results[index]);
+      set_not_started(slot.result);
     } else if (round.failed) {
-      set_ended(round.results[index], *round.failed);
+      set_ended(slot.result, *round.failed);
     } else {
-      round.begun[index] = Clock::now();
-      co_await answer(round, index);
-      for (auto next = next_task(round, index); next; next = next_task(round, index)) {
+      slot.begun = Clock::now();
+      co_await answer(round, slot);
+      for (auto next = next_task(round, slot); next; next = next_task(round, slot)) {
         const bool is_settled = next->task.has_value();
-        if (is_settled) round.tasks[index] = std::move(*next->task);
+        if (is_settled) slot.task = std::move(*next->task);
         const auto duration = next->pause;
         co_await pause(duration);
-        if (is_settled) co_await answer(round, index);
-        if (!is_settled && interrupted()) set_not_started(round.results[index]);
+        if (is_settled) co_await answer(round, slot);
+        if (!is_settled && interrupted()) set_not_started(slot.result);
       }
     }
-    assert(!round.is_answered[index]);  // a host is never counted twice
-    round.is_answered[index] = true;
-    round.outputs->note_taken(index, SharedOutputs::kAll);
-    end_others(round, round.results[index]);
-    tell(round, [&round, index](Events& events) {
-      events.on_result(round.tasks[index].host, round.results[index]);
-    });
+    assert(!slot.is_answered);  // a host is never counted twice
+    slot.is_answered = true;
+    round.outputs->note_taken(slot.index, SharedOutputs::kAll);
+    end_others(round, slot.result);
+    tell(round, [&slot](Events& events) { events.on_result(slot.task.host, slot.result); });
   }
 }
 
 void Fleet::start_workers(FleetRound& round) {
-  round.workers = std::min(width_, round.tasks.size());
+  round.workers = std::min(width_, round.slots.size());
   for (std::size_t i = round.workers; i > 0; --i) {
     asio::co_spawn(reactor_.context(), work(round), [this, &round](std::exception_ptr error) {
       if (error) give_up(round, error);
@@ -418,18 +416,16 @@ void Fleet::start_workers(FleetRound& round) {
 std::vector<HostResult> Fleet::run(std::vector<Task> tasks, Events& events,
                                    const RunOptions& options) {
   FleetRound round;
-  round.results.resize(tasks.size());
-  round.is_answered.resize(tasks.size());
-  round.begun.resize(tasks.size());
-  round.in_shell.resize(tasks.size());
   using enum SharedOutputs::Limits;
   round.outputs.emplace(reactor_, tasks.size(), tasks.size() <= width_ ? yes : no);
-  for (std::size_t i = 0; i < tasks.size(); ++i) round.results[i].host = hosts_.at(tasks[i].host);
-  round.tasks = std::move(tasks);
+  for (Task& task : tasks) {
+    Slot& slot = round.slots.emplace_back(Slot{round.slots.size(), std::move(task)});
+    slot.result.host = hosts_.at(slot.task.host);
+  }
   round.events = &events;
   round.options = options;
   if (options.on_failure == OnFailure::end_others) round.failed = options.failed;
-  if (round.tasks.empty()) return {};
+  if (round.slots.empty()) return {};
   round_ = &round;
   interrupts_.look();
   start_workers(round);
@@ -439,7 +435,9 @@ std::vector<HostResult> Fleet::run(std::vector<Task> tasks, Events& events,
   round_ = nullptr;
   silence_.cancel();
   if (round.failure) std::rethrow_exception(round.failure);
-  return std::move(round.results);
+  std::vector<HostResult> results;
+  for (Slot& each : round.slots) results.push_back(std::move(each.result));
+  return results;
 }
 
 }  // namespace

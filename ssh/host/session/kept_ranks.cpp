@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The processes that mpirun starts on one machine.
 #include "ssh/host/session/rank.h"
 
 #include <signal.h>

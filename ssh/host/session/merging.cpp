@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The process that puts the lines of a machine's ranks into its log.
 #include "ssh/host/session/rank_logs.h"
 
 #include <fcntl.h>

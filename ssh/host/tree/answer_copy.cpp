@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The answer to a launcher that asks what is to be copied, and which files came by copies.
 #include "ssh/host/tree/copy_folder.h"
 
 #include <fcntl.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The end of a run's own tree.
 #include "ssh/host/tree/own_tree.h"
 
 #include <fcntl.h>

@@ -129,7 +129,7 @@ class TreeFolder {
 
   std::string path_;
   std::string stands_for_;
-  OwnersAlone alone_;  ///< for new files in the folder and in its records
+  OwnersAlone alone_;  ///< new files in the folder and in its records are private
   Inside inside_;
   std::string trees_;
   std::string key_;
