@@ -334,7 +334,6 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
   add_executable(trainer_tests
     tests/trainer/checkpoint_writer_test.cpp
     tests/trainer/comm_options_test.cpp
-    tests/trainer/comm_report_test.cpp
     tests/trainer/csv_test.cpp
     tests/trainer/data_files_test.cpp
     tests/trainer/digits_test.cpp
@@ -396,7 +395,7 @@ if(DTOOL_TESTS AND DTOOL_TRAINER)
     tests/trainer/actions_test.cpp
     tests/trainer/advantage_statistics_test.cpp
     tests/trainer/checkpoint_keeper_test.cpp
-    tests/trainer/comm_measure_test.cpp
+    tests/trainer/comm_test.cpp
     tests/trainer/data_parallel_test.cpp
     tests/trainer/data_set_test.cpp
     tests/trainer/encoded_policy_test.cpp

@@ -19,7 +19,6 @@
 
 #include "killfiles/version.h"
 #include "trainer/launch/greeting.h"
-#include "trainer/launch/last_words.h"
 #include "trainer/launch/launch.h"
 #include "trainer/launch/network.h"
 #include "trainer/launch/requests.h"
@@ -50,28 +49,13 @@ std::filesystem::path worker_program() {
   return program;
 }
 
-void check_machines(const Experiment& experiment, const CommandLine& options) {
-  const int machines = options.distributed_nodes.value_or(1);
-  if (experiment.distributed_nodes && *experiment.distributed_nodes != machines) {
-    throw UsageError(fmt::format("{}: distributed_nodes is {}, but this run has {} machine{}",
-                                 options.experiment.string(), *experiment.distributed_nodes,
-                                 machines, machines == 1 ? "" : "s"),
-                     "drop the key, or make it the number of machines");
-  }
-}
-
 /// Machines have equally many ranks.
 RankCount ranks_of(const Place& place) {
   return {place.world_size, std::max(1, place.world_size / place.local_world_size)};
 }
 
 void check_ranks(const Experiment& experiment, const CommandLine& options, const RankCount& ranks) {
-  try {
-    experiment.own->check_ranks(ranks);
-  } catch (const UsageError& mistake) {
-    throw UsageError(fmt::format("{}: {}", options.experiment.string(), mistake.what()),
-                     mistake.hint);
-  }
+  with_place(options.experiment.string(), [&] { experiment.own->check_ranks(ranks); });
 }
 
 [[noreturn]] void become(const std::filesystem::path& program, char** argv) {
@@ -128,7 +112,8 @@ int work(const CommandLine& options, const std::optional<Place>& place, int argc
   } else {
     const Experiment experiment = read_experiment(options.experiment);
     const RankCount ranks = ranks_of(place ? *place : place_of_first_worker(options));
-    if (!place) check_machines(experiment, options);
+    if (!place)
+      check_machines(experiment, options.experiment, options.distributed_nodes.value_or(1));
     check_ranks(experiment, options, ranks);
     needs = {experiment.distributed.backend, experiment.own->multiply_adds_per_batch(ranks)};
   }
@@ -177,7 +162,7 @@ int run(int argc, char** argv) {
   if (options.action == Action::self_check) return check_itself();
   if (options.action == Action::check) {
     const Experiment experiment = read_experiment(options.experiment);
-    check_machines(experiment, options);
+    check_machines(experiment, options.experiment, options.distributed_nodes.value_or(1));
     check_ranks(experiment, options, ranks_of(place_of_first_worker(options)));
     return kTrained;
   }

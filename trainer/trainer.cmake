@@ -17,12 +17,10 @@ if(DTOOL_TRAINER)
 endif()
 if(DTOOL_TRAINER)
   add_library(dtool_trainer STATIC
-    trainer/comm/comm_report.cpp
     trainer/comm/exchange_plan.cpp
     trainer/comm/peer_link.cpp
     trainer/data/csv.cpp
     trainer/data/csv_data.cpp
-    trainer/data/curl.cpp
     trainer/data/data_files.cpp
     trainer/data/data_offer.cpp
     trainer/data/data_settings.cpp
@@ -31,7 +29,6 @@ if(DTOOL_TRAINER)
     trainer/data/idx.cpp
     trainer/data/sampler.cpp
     trainer/launch/greeting.cpp
-    trainer/launch/last_words.cpp
     trainer/launch/launch.cpp
     trainer/launch/network.cpp
     trainer/launch/requests.cpp
@@ -44,35 +41,26 @@ if(DTOOL_TRAINER)
     trainer/report/written_file.cpp
     trainer/settings/comm_options.cpp
     trainer/settings/command_line.cpp
-    trainer/settings/endpoint.cpp
     trainer/settings/experiment.cpp
     trainer/settings/model_settings.cpp
-    trainer/settings/schedule_settings.cpp
     trainer/settings/toml_reader.cpp
     trainer/settings/train_settings.cpp
-    trainer/training/checkpoint_folder.cpp
     trainer/training/checkpoint_writer.cpp
     trainer/training/safetensors.cpp)
   target_include_directories(dtool_trainer PRIVATE ${PROJECT_BINARY_DIR}/generated)
   target_link_libraries(dtool_trainer PUBLIC dtool_warnings dtool_channel dtool_killfiles fmt::fmt PRIVATE Boost::headers nlohmann_json::nlohmann_json ZLIB::ZLIB
     CURL::libcurl OpenSSL::Crypto)
 
-  if(DTOOL_TRAINER_NCCL)
-    set(device trainer/ranks/gpu.cpp)
-  else()
-    set(device trainer/ranks/no_gpu.cpp)
-  endif()
   add_library(dtool_trainer_torch STATIC
-    ${device}
     trainer/comm/comm.cpp
     trainer/comm/comm_trial.cpp
-    trainer/comm/gradient_sum.cpp
     trainer/comm/links.cpp
     trainer/data/data_set.cpp
     trainer/data/npy.cpp
     trainer/data/provide_data.cpp
     trainer/model/model.cpp
     trainer/model/network.cpp
+    trainer/ranks/gpu.cpp
     trainer/ranks/process_group.cpp
     trainer/ranks/rendezvous.cpp
     trainer/ranks/request_exchange.cpp

@@ -19,9 +19,9 @@
 
 #include "killfiles/version.h"
 #include "trainer/comm/comm.h"
-#include "trainer/comm/gradient_sum.h"
-#include "trainer/launch/last_words.h"
+#include "trainer/comm/links.h"
 #include "trainer/launch/requests.h"
+#include "trainer/launch/workers.h"
 #include "trainer/ranks/process_group.h"
 #include "trainer/ranks/rendezvous.h"
 #include "trainer/ranks/request_exchange.h"
@@ -78,14 +78,6 @@ void print_settings(const Experiment& experiment, const CommandLine& options,
   std::fflush(stdout);
 }
 
-/// dtool-trainer has checked it before, unless another launcher chose the machines.
-void check_machines(const Experiment& experiment, const Meeting& meeting) {
-  const int machines = count_machines(meeting.members);
-  if (experiment.distributed_nodes.value_or(machines) == machines) return;
-  throw UsageError(fmt::format("distributed_nodes is {} in the experiment, but this run has {}",
-                               *experiment.distributed_nodes, machines));
-}
-
 /// The algorithms of our own are as much part of a group as its backend, but only training asks
 /// for them.
 void link_for_gradients(Group& group, const Meeting& meeting, const DistributedSettings& settings) {
@@ -109,7 +101,8 @@ Job training_job(Experiment& experiment, const CommandLine& options, const Meeti
   return {experiment.distributed.backend, experiment.distributed.collective_timeout,
           experiment.distributed.heartbeat_timeout,
           [&](Backend backend) {
-            check_machines(experiment, meeting);
+            // Another launcher may have chosen the machines.
+            check_machines(experiment, options.experiment, count_machines(meeting.members));
             if (meeting.place.rank == 0) print_settings(experiment, options, meeting, backend);
             runner_of(experiment).prepare(experiment, meeting);
           },

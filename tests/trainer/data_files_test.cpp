@@ -19,7 +19,8 @@
 
 #include "tests/trainer/own_folder.h"
 #include "tests/unit/disk_steps.h"
-#include "trainer/data/curl.h"
+#include "trainer/data/download.h"
+#include "trainer/report/written_file.h"
 #include "trainer/settings/usage_error.h"
 
 using namespace dtool::trainer;

@@ -62,12 +62,11 @@ TEST(DataParallel, EveryRankBeginsWithTheParametersOfRank0) {
   });
 }
 
-class EveryAllReduce : public testing::TestWithParam<AllReduce> {};
+class EveryAllReduce : public testing::TestWithParam<Way> {};
 
 INSTANTIATE_TEST_SUITE_P(DataParallel, EveryAllReduce,
-                         testing::Values(AllReduce::library, AllReduce::automatic, AllReduce::ring,
-                                         AllReduce::pairwise, AllReduce::halving_doubling,
-                                         AllReduce::doubling));
+                         testing::Values(Way::library, Way::automatic, Way::ring, Way::pairwise,
+                                         Way::halving_doubling, Way::doubling));
 
 TEST_P(EveryAllReduce, GradientsAreAveragedAndFormerOnesForgotten) {
   const auto body = [](const Group& group) {
@@ -145,7 +144,7 @@ TEST_P(EveryAllReduce, APeerThatIsGoneIsToldAsOne) {
   on_every_rank(2, Machines::one, [&](const Meeting& meeting) {
     constexpr std::chrono::seconds timeout(2);
     Group group = make_group(meeting, Backend::gloo, timeout);
-    if (GetParam() != AllReduce::library) {
+    if (GetParam() != Way::library) {
       group.gradient_sum = std::make_shared<GradientSum>(meeting, GetParam(), timeout);
     }
     at::Tensor weight = parameter(1);
@@ -161,7 +160,7 @@ TEST(DataParallel, TheBackwardPassGoesOnWhileLargeGradientsAreExchanged) {
   on_every_rank(2, Machines::one_a_rank, [&](const Meeting& meeting) {
     constexpr std::chrono::seconds timeout(10);
     Group group = make_group(meeting, Backend::gloo, timeout);
-    group.gradient_sum = std::make_shared<GradientSum>(meeting, AllReduce::automatic, timeout);
+    group.gradient_sum = std::make_shared<GradientSum>(meeting, Way::automatic, timeout);
     at::Tensor first = parameter(1);
     at::Tensor large = at::full({kLarge}, 2.0).requires_grad_(true);
     DataParallel parallel(group, {first, large});
@@ -185,7 +184,7 @@ TEST(DataParallel, AFailureDoesNotWaitForGradientsThatAreUnderWay) {
   on_every_rank(2, Machines::one_a_rank, [&](const Meeting& meeting) {
     constexpr std::chrono::seconds timeout(60);
     Group group = make_group(meeting, Backend::gloo, timeout);
-    group.gradient_sum = std::make_shared<GradientSum>(meeting, AllReduce::automatic, timeout);
+    group.gradient_sum = std::make_shared<GradientSum>(meeting, Way::automatic, timeout);
     at::Tensor first = parameter(1);
     at::Tensor large = at::full({kLarge}, 2.0).requires_grad_(true);
     auto parallel = std::make_unique<DataParallel>(group, std::vector{first, large});
@@ -237,7 +236,7 @@ TEST_P(EveryAllReduce, APeerThatIsGoneIsToldAsOneForLargeGradientsToo) {
   on_every_rank(2, Machines::one, [&](const Meeting& meeting) {
     constexpr std::chrono::seconds timeout(2);
     Group group = make_group(meeting, Backend::gloo, timeout);
-    if (GetParam() != AllReduce::library) {
+    if (GetParam() != Way::library) {
       group.gradient_sum = std::make_shared<GradientSum>(meeting, GetParam(), timeout);
     }
     at::Tensor weight = at::full({kLarge}, 2.0).requires_grad_(true);
@@ -290,24 +289,24 @@ TEST(DataParallel, GradientsThatAreNoFloatsAreAveragedByTheLibrary) {
     parallel.backward((weight * (group.rank + 1)).sum(), AcrossRanks::yes);
     EXPECT_TRUE(weight.grad().allclose(at::full({4}, 2.0, at::kDouble))) << weight.grad();
   };
-  on_every_rank(body, AllReduce::automatic);
+  on_every_rank(body, Way::automatic);
 }
 
 TEST(GradientSum, IsForCpusHoweverManyRanksThereAre) {
   const at::Device cpu = at::kCPU;
   const at::Device gpu(at::kCUDA, 0);
-  EXPECT_TRUE(sums_by_links(AllReduce::automatic, cpu, 2));
-  EXPECT_TRUE(sums_by_links(AllReduce::automatic, cpu, 1000));
-  EXPECT_FALSE(sums_by_links(AllReduce::automatic, cpu, 1));
-  EXPECT_FALSE(sums_by_links(AllReduce::automatic, gpu, 2));
-  EXPECT_FALSE(sums_by_links(AllReduce::library, cpu, 2));
-  EXPECT_TRUE(sums_by_links(AllReduce::ring, cpu, 65));
-  EXPECT_THROW(sums_by_links(AllReduce::ring, gpu, 2), UsageError);
+  EXPECT_TRUE(sums_by_links(Way::automatic, cpu, 2));
+  EXPECT_TRUE(sums_by_links(Way::automatic, cpu, 1000));
+  EXPECT_FALSE(sums_by_links(Way::automatic, cpu, 1));
+  EXPECT_FALSE(sums_by_links(Way::automatic, gpu, 2));
+  EXPECT_FALSE(sums_by_links(Way::library, cpu, 2));
+  EXPECT_TRUE(sums_by_links(Way::ring, cpu, 65));
+  EXPECT_THROW(sums_by_links(Way::ring, gpu, 2), UsageError);
 }
 
 TEST(GradientSum, TakesFewRoundsForFewBytes) {
-  EXPECT_EQ(algorithm_for(AllReduce::automatic, 4), Algorithm::doubling);
-  EXPECT_EQ(algorithm_for(AllReduce::automatic, 200'000), Algorithm::halving_doubling);
-  EXPECT_EQ(algorithm_for(AllReduce::automatic, 100 << 20), Algorithm::ring);
-  EXPECT_EQ(algorithm_for(AllReduce::ring, 4), Algorithm::ring);
+  EXPECT_EQ(algorithm_for(Way::automatic, 4), Way::doubling);
+  EXPECT_EQ(algorithm_for(Way::automatic, 200'000), Way::halving_doubling);
+  EXPECT_EQ(algorithm_for(Way::automatic, 100 << 20), Way::ring);
+  EXPECT_EQ(algorithm_for(Way::ring, 4), Way::ring);
 }

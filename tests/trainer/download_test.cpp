@@ -10,7 +10,6 @@
 
 #include "tests/trainer/own_folder.h"
 #include "tests/trainer/scripted_server.h"
-#include "trainer/data/curl.h"
 #include "trainer/settings/usage_error.h"
 
 using namespace dtool::trainer;

@@ -70,8 +70,8 @@ std::vector<PolicySettings> all_settings() {
     all.push_back(settings);
   }
   all.push_back(all[0]);
-  all.back().critic = Critic::separate;
-  all.back().normalise_observations = NormaliseObservations::yes;
+  all.back().separate_critic = true;
+  all.back().normalise_observations = true;
   return all;
 }
 
@@ -140,7 +140,7 @@ TEST(EncodedPolicy, ReadsTheNumbersAndPixelsOfItsParts) {
 
 TEST(EncodedPolicy, TheCriticOfItsOwnSharesNothing) {
   PolicySettings settings;
-  settings.critic = Critic::separate;
+  settings.separate_critic = true;
   const EnvironmentSpec spec{{kNumbers}, kChoice, {"reward"}};
   const EncodedPolicy policy(spec, settings, at::kCPU);
   EXPECT_EQ(names_in(policy),
@@ -343,7 +343,7 @@ TEST_F(EncodedPolicyReference, LearnsAsPyTorchsModulesDo) {
 TEST_F(EncodedPolicyReference, PyTorchComputesWithTheFileOfATrainedOne) {
   const EnvironmentSpec spec{{kNumbers}, kChoice, {"reward"}};
   PolicySettings settings;
-  settings.normalise_observations = NormaliseObservations::yes;
+  settings.normalise_observations = true;
   torch::manual_seed(4);
   EncodedPolicy policy(spec, settings, at::kCPU);
   const at::Tensor numbers = 5 + 3 * at::randn({kSamplers, 4});

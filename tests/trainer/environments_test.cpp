@@ -14,12 +14,12 @@
 #include <utility>
 
 #include "tests/trainer/own_folder.h"
+#include "trainer/data/sampler.h"
 #include "trainer/reinforcement/ddppo.h"
 #include "trainer/reinforcement/encoded_policy.h"
-#include "trainer/reinforcement/mini_batches.h"
 #include "trainer/reinforcement/rollout.h"
 #include "trainer/reinforcement/validation.h"
-#include "trainer/training/checkpoint_folder.h"
+#include "trainer/training/checkpoint_writer.h"
 
 using namespace dtool::trainer;
 
@@ -200,7 +200,7 @@ class CorridorRun : public OwnFolder {
   std::string train(EncodedPolicy& policy) {
     const dtool::trainer::Run run{experiment_, options_, meeting_, group_};
     testing::internal::CaptureStdout();
-    train_ddppo(run, settings_, make_, policy);
+    run_ddppo(run, settings_, make_, policy);
     return testing::internal::GetCapturedStdout();
   }
 
@@ -277,7 +277,7 @@ TEST(Collector, ANewScenesFirstObservationBeginsAnEpisode) {
 }
 
 TEST_F(CorridorRun, ReturnsAreNormalisedButShownAsTheyAre) {
-  settings_.ppo.normalise_returns = NormaliseReturns::yes;
+  settings_.ppo.normalise_returns = true;
   EncodedPolicy policy(kCorridorSpec, kSmallPolicy, at::kCPU);
   const std::string said = train(policy);
   EXPECT_GT(scores_of(policy)[1].second, 0.95) << said;

@@ -20,7 +20,7 @@
 #include "trainer/report/metrics.h"
 #include "trainer/report/written_file.h"
 #include "trainer/settings/usage_error.h"
-#include "trainer/training/checkpoint_folder.h"
+#include "trainer/training/checkpoint_writer.h"
 
 using namespace dtool::trainer;
 using dtool::killfiles::read_whole;

@@ -39,7 +39,7 @@ void expect_sums(Machines machines) {
         const int rank = meeting.place.rank;
         const int peer = (rank + 1) % size;
         EXPECT_EQ(links.shares_memory_with(peer), machines == Machines::one);
-        for (const Algorithm each : kAlgorithms) {
+        for (const Way each : kAlgorithms) {
           auto tensor = addends(rank, count);
           const auto elements = static_cast<std::int64_t>(count);
           links.perform(plan_all_reduce(each, rank, size, elements), tensor.data());
@@ -72,7 +72,7 @@ TEST(Links, RanksOfOneMachineUseTcpWhereNoMemoryCanBeShared) {
     const int rank = meeting.place.rank;
     EXPECT_FALSE(links.shares_memory_with((rank + 1) % 3));
     auto tensor = addends(rank, 1000);
-    links.perform(plan_all_reduce(Algorithm::ring, rank, 3, 1000), tensor.data());
+    links.perform(plan_all_reduce(Way::ring, rank, 3, 1000), tensor.data());
     EXPECT_TRUE(tensor == sum_over(3, 1000));
   });
   setrlimit(RLIMIT_FSIZE, &before);
@@ -80,12 +80,12 @@ TEST(Links, RanksOfOneMachineUseTcpWhereNoMemoryCanBeShared) {
 
 TEST(Links, AutoSumsOverAHundredRanksWithAFewLinksEach) {
   constexpr int kMany = 96;
-  ASSERT_TRUE(sums_by_links(AllReduce::automatic, at::kCPU, kMany));
+  ASSERT_TRUE(sums_by_links(Way::automatic, at::kCPU, kMany));
   on_every_rank(kMany, Machines::one_a_rank, [&](const Meeting& meeting) {
     const int rank = meeting.place.rank;
     // 6 partners by halving or one with a folded tensor, and 2 neighbours.
-    EXPECT_LE(peers_of(AllReduce::automatic, rank, kMany).size(), 8U);
-    GradientSum sum(meeting, AllReduce::automatic, kTimeout);
+    EXPECT_LE(peers_of(Way::automatic, rank, kMany).size(), 8U);
+    GradientSum sum(meeting, Way::automatic, kTimeout);
     for (const std::size_t count : {1UL, 1000UL, 39760UL, (4UL << 18) + 97}) {
       auto numbers = addends(rank, count);
       sum.add_up(numbers.data(), static_cast<std::int64_t>(count));
@@ -97,9 +97,9 @@ TEST(Links, AutoSumsOverAHundredRanksWithAFewLinksEach) {
 TEST(Links, AutoMayTakeEachAlgorithmThatItsPeersAreLinkedFor) {
   for (int size = 2; size <= 300; size += size < 70 ? 1 : 23) {
     for (int rank = 0; rank < size; ++rank) {
-      const auto peers = peers_of(AllReduce::automatic, rank, size);
+      const auto peers = peers_of(Way::automatic, rank, size);
       for (const std::int64_t bytes : {4, 16 << 10, (16 << 10) + 4, 4 << 20, (4 << 20) + 4}) {
-        const auto algorithm = algorithm_for(AllReduce::automatic, bytes);
+        const auto algorithm = algorithm_for(Way::automatic, bytes);
         for (const int each : peers_in(plan_all_reduce(algorithm, rank, size, bytes / 4))) {
           EXPECT_TRUE(peers.contains(each)) << to_string(algorithm) << ' ' << rank << ' ' << size;
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Mini-batches are the same however samplers are dealt out to ranks.
-#include "trainer/reinforcement/mini_batches.h"
+#include "trainer/data/sampler.h"
 
 #include <gtest/gtest.h>
 

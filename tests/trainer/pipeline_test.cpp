@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The two-stage pipeline: with whole rollouts against numbers that a Python script works out from
 // the tutorial's prose, with shared ones against arithmetic on the number of nodes.
-#include "trainer/reinforcement/pipeline.h"
+#include "trainer/reinforcement/ppo_settings.h"
 
 #include <gtest/gtest.h>
 

@@ -43,8 +43,8 @@ TEST(PolicySettings, AreReadFromTheTable) {
   EXPECT_EQ(standard.layers, (std::vector<std::int64_t>{64, 64}));
   EXPECT_EQ(standard.activation.kind, LayerKind::tanh);
   EXPECT_EQ(standard.memory, PolicyMemory::none);
-  EXPECT_EQ(standard.critic, Critic::shared);
-  EXPECT_EQ(standard.normalise_observations, NormaliseObservations::no);
+  EXPECT_FALSE(standard.separate_critic);
+  EXPECT_FALSE(standard.normalise_observations);
 
   const PolicySettings given = policy_in(
       "encoder = 'impala'\nlayers = [32]\nactivation = 'relu'\nmemory = 'lstm'\nhidden = 7\n"
@@ -54,8 +54,8 @@ TEST(PolicySettings, AreReadFromTheTable) {
   EXPECT_EQ(given.activation.kind, LayerKind::relu);
   EXPECT_EQ(given.memory, PolicyMemory::lstm);
   EXPECT_EQ(given.hidden, 7);
-  EXPECT_EQ(given.normalise_observations, NormaliseObservations::yes);
-  EXPECT_EQ(policy_in("separate_critic = true").critic, Critic::separate);
+  EXPECT_TRUE(given.normalise_observations);
+  EXPECT_TRUE(policy_in("separate_critic = true").separate_critic);
 }
 
 TEST(PolicySettings, MistakesAreNamed) {
@@ -106,9 +106,9 @@ TEST(PolicySettings, TheirCostIsCounted) {
   PolicySettings settings;
   const std::int64_t torso = 4 * 64 + 64 + 64 * 64 + 64;
   EXPECT_EQ(multiply_adds(settings, spec), torso + 64 * 3);
-  settings.critic = Critic::separate;
+  settings.separate_critic = true;
   EXPECT_EQ(multiply_adds(settings, spec), 2 * torso + 64 * 3);
-  settings.critic = Critic::shared;
+  settings.separate_critic = false;
   settings.memory = PolicyMemory::gru;
   settings.hidden = 10;
   EXPECT_EQ(multiply_adds(settings, spec), torso + 3 * 10 * (64 + 10) + 10 * 3);

@@ -50,7 +50,7 @@ TEST_F(Ppo, LossAndGradientsAreThePapers) {
   give("advantages", moved.taken.advantages);
   give("returns", moved.taken.returns);
   work_out("loss");
-  for (const auto clipped : {ClippedValueLoss::yes, ClippedValueLoss::no}) {
+  for (const bool clipped : {true, false}) {
     PpoSettings settings;
     settings.use_clipped_value_loss = clipped;
     moved.logits.mutable_grad().reset();
@@ -58,7 +58,7 @@ TEST_F(Ppo, LossAndGradientsAreThePapers) {
     const PpoLoss found = ppo_loss(settings, {kOneChoice, moved.logits}, moved.values, moved.taken,
                                    at::scalar_tensor(kRolloutSteps * kRolloutRows));
     found.loss.backward();
-    const std::string name = clipped == ClippedValueLoss::yes ? "clipped" : "unclipped";
+    const std::string name = clipped ? "clipped" : "unclipped";
     expect_close(name + ".loss", found.loss, 1e-6);
     expect_close(name + ".sums", found.sums, 1e-6);
     expect_close(name + ".logits.gradient", moved.logits.grad(), 1e-6);

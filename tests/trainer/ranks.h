@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "trainer/comm/gradient_sum.h"
+#include "trainer/comm/links.h"
 #include "trainer/launch/network.h"
 #include "trainer/ranks/process_group.h"
 #include "trainer/ranks/rendezvous.h"
@@ -62,11 +62,11 @@ inline constexpr int kRanks = 3;
 
 /// Three ranks of one machine, connected.
 inline void on_every_rank(const std::function<void(const Group&)>& body,
-                          AllReduce all_reduce = AllReduce::library) {
+                          Way all_reduce = Way::library) {
   on_every_rank(kRanks, Machines::one, [&](const Meeting& meeting) {
     constexpr std::chrono::seconds timeout(60);
     Group group = make_group(meeting, Backend::gloo, timeout);
-    if (all_reduce != AllReduce::library) {
+    if (all_reduce != Way::library) {
       group.gradient_sum = std::make_shared<GradientSum>(meeting, all_reduce, timeout);
     }
     body(group);

@@ -247,7 +247,7 @@ TEST(RecordedStep, WaitsForNothingInAPolicyOfNumbersAndPixels) {
         spec,
         {.encoder_layers = {parse_layer("average_pool 2"), parse_layer("linear 4")},
          .memory = kind,
-         .normalise_observations = NormaliseObservations::yes},
+         .normalise_observations = true},
         at::kMeta);
     const at::Tensor observations =
         at::empty({kSteps, kRows, spec.observation_bytes()}, floats.dtype(at::kByte));

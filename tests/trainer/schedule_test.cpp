@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Schedules against the numbers that PyTorch's and AllenAct's give; expected values are arithmetic.
-#include "trainer/settings/schedule_settings.h"
+#include "trainer/settings/train_settings.h"
 
 #include <gtest/gtest.h>
 

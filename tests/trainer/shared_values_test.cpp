@@ -167,8 +167,10 @@ TEST(DataOffer, IsReadAsItWasWritten) {
 }
 
 TEST(DataOffer, TheLeastAndTheMostDimensionsAreRead) {
-  const std::string text = with(to_text(offer()), "10 1x2x3", "1 1x1x1x1x1x1x1x1");
-  const auto read = parse_offer(with(text, "uint8 4x6 24", "uint8 1 1"));
+  const std::string text = with(to_text(offer()), R"("outputs":10,"shape":[1,2,3])",
+                                R"("outputs":1,"shape":[1,1,1,1,1,1,1,1])");
+  const auto read = parse_offer(
+      with(text, R"("uint8","shape":[4,6],"size":24)", R"("uint8","shape":[1],"size":1)"));
   ASSERT_TRUE(read);
   EXPECT_EQ(read->outputs, 1);
   EXPECT_EQ(read->sample_shape.size(), 8U);
@@ -180,13 +182,16 @@ TEST(DataOffer, AnythingElseIsRefused) {
   EXPECT_FALSE(parse_offer(""));
   EXPECT_FALSE(parse_offer(text + "x"));
   EXPECT_FALSE(parse_offer(text.substr(0, text.size() / 2)));
-  EXPECT_FALSE(parse_offer(with(text, "10 ", "0 ")));
-  EXPECT_FALSE(parse_offer(with(text, "10 ", "-1 ")));
-  EXPECT_FALSE(parse_offer(with(text, "1x2x3", "1x2x")));
-  EXPECT_FALSE(parse_offer(with(text, "1x2x3", "1xx3")));
-  EXPECT_FALSE(parse_offer(with(text, "1x2x3", "1x1x1x1x1x1x1x1x1")));
+  for (const char* outputs : {":0,", ":-1,", ":1.5,", ":\"10\",", ":9223372036854775808,"}) {
+    EXPECT_FALSE(parse_offer(with(text, ":10,", outputs))) << outputs;
+  }
+  for (const char* shape : {"[]", "[1,0]", "[1,[2],3]", "[1,1,1,1,1,1,1,1,1]", "6"}) {
+    EXPECT_FALSE(parse_offer(with(text, "[1,2,3]", shape))) << shape;
+  }
   EXPECT_FALSE(parse_offer(with(text, "uint8", "uint9")));
-  EXPECT_FALSE(parse_offer(with(text, " 24 ", " 2x ")));
-  EXPECT_FALSE(parse_offer(with(text, "3x2", "3x5"))) << "it has no 60 bytes";
-  EXPECT_FALSE(parse_offer(with(text, "3x2", "4294967296x4294967296")));
+  EXPECT_FALSE(parse_offer(with(text, R"("size":24)", R"("size":null)")));
+  EXPECT_FALSE(parse_offer(with(text, R"("nonce")", R"("once")")));
+  EXPECT_FALSE(parse_offer(with(text, "[3,2]", "[3,5]"))) << "it has no 60 bytes";
+  EXPECT_FALSE(parse_offer(with(text, "[3,2]", "[4294967296,4294967296]")));
+  EXPECT_FALSE(parse_offer(with(text, "}]}", "},{}]}"))) << "a fifth tensor";
 }

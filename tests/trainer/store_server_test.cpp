@@ -71,10 +71,10 @@ TEST_F(Store, FulfilsTheWillOfAConnectionThatEnds) {
   auto killed = client();
   auto leaving = client();
   auto late = client();
-  EXPECT_EQ(ask(*killed, "1 will x61 x01"), "1 done");
-  EXPECT_EQ(ask(*leaving, "1 will x62 x02"), "1 done");
-  EXPECT_EQ(ask(*leaving, "2 will x62 x"), "2 done");
-  EXPECT_EQ(ask(*late, "1 will x61 x03"), "1 done");
+  EXPECT_EQ(ask(*killed, "1 will x61 x01 0 x"), "1 done");
+  EXPECT_EQ(ask(*leaving, "1 will x62 x02 0 x"), "1 done");
+  EXPECT_EQ(ask(*leaving, "2 will x62 x 0 x"), "2 done");
+  EXPECT_EQ(ask(*late, "1 will x61 x03 0 x"), "1 done");
   EXPECT_EQ(ask(*one, "1 check x61"), "1 no");
   leaving.reset();
   one->say("2 wait x61");
@@ -89,15 +89,16 @@ TEST_F(Store, TellsOfAConnectionThatIsSilent) {
   const auto silent = client();
   const auto asking = client();
   const auto listening = client();
-  EXPECT_EQ(ask(*silent, "1 silence 2 x61 x01"), "1 done");
-  EXPECT_EQ(ask(*asking, "1 silence 2 x62 x02"), "1 done");
-  EXPECT_EQ(ask(*listening, "1 silence 0 x63 x03"), "1 done");
+  EXPECT_EQ(ask(*silent, "1 will x61 x 2 x01"), "1 done");
+  EXPECT_EQ(ask(*asking, "1 will x62 x 2 x02"), "1 done");
+  EXPECT_EQ(ask(*listening, "1 will x63 x 2 x03"), "1 done");
+  EXPECT_EQ(ask(*listening, "2 will x63 x 2 x"), "2 done");
   for (int i = 0; i < 40; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     EXPECT_EQ(ask(*asking, "2 check x62"), "2 no");
   }
-  EXPECT_EQ(ask(*listening, "2 get x61"), "2 value x01");
-  EXPECT_EQ(ask(*listening, "3 check x63"), "3 no") << "0 is no limit";
+  EXPECT_EQ(ask(*listening, "3 get x61"), "3 value x01");
+  EXPECT_EQ(ask(*listening, "4 check x63"), "4 no") << "it was taken back";
 }
 
 TEST_F(Store, HangsUpOnWhoSaysNonsenseAndOnNobodyElse) {
@@ -105,9 +106,9 @@ TEST_F(Store, HangsUpOnWhoSaysNonsenseAndOnNobodyElse) {
   EXPECT_EQ(ask(*one, "1 set x61 x00"), "1 done");
   for (const char* nonsense :
        {"", "1", "one get x61", "1 get", "1 get 61", "1 get x6", "1 get xgg", "1 add x61 many",
-        "1 set x61", "1 silence 1 x61", "1 silence -1 x61 x62", "1 silence 86401 x61 x62",
-        "1 will x61", "1 will x61 1", "1 steal x61", "1 get x61 x62", "1  get x61", "1 get x61 ",
-        "1 wait x62 x6"}) {
+        "1 set x61", "1 will x61 x 1", "1 will x61 x -1 x62", "1 will x61 x 86401 x62",
+        "1 will x61", "1 will x61 1 1 x", "1 steal x61", "1 get x61 x62", "1  get x61",
+        "1 get x61 ", "1 wait x62 x6"}) {
     const auto two = client();
     EXPECT_EQ(ask(*two, nonsense), "closed") << nonsense;
   }

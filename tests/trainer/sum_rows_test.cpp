@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "trainer/reinforcement/mini_batches.h"
+#include "trainer/data/sampler.h"
 
 using namespace dtool::trainer;
 

@@ -14,7 +14,7 @@
 #include "tests/trainer/ranks.h"
 #include "trainer/data/provide_data.h"
 #include "trainer/settings/usage_error.h"
-#include "trainer/supervised/supervised.h"
+#include "trainer/supervised/objective.h"
 
 using namespace dtool::trainer;
 

@@ -22,9 +22,9 @@
 #include "tests/trainer/own_folder.h"
 #include "trainer/launch/requests.h"
 #include "trainer/settings/usage_error.h"
-#include "trainer/training/checkpoint_folder.h"
 #include "trainer/training/checkpoint_keeper.h"
 #include "trainer/training/checkpoint_reader.h"
+#include "trainer/training/checkpoint_writer.h"
 #include "trainer/training/snapshot.h"
 
 using namespace dtool::trainer;

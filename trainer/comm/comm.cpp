@@ -12,13 +12,61 @@
 #include <cstdio>
 
 #include "killfiles/version.h"
-#include "trainer/comm/comm_report.h"
 #include "trainer/comm/comm_trial.h"
 #include "trainer/comm/links.h"
 #include "trainer/report/written_file.h"
 #include "trainer/settings/usage_error.h"
 
 namespace dtool::trainer {
+
+double algorithm_bandwidth(const CommRow& row) {
+  return row.median_seconds > 0 ? static_cast<double>(row.bytes) / row.median_seconds / 1e9 : 0;
+}
+
+double bus_bandwidth(const CommRow& row, int world_size) {
+  const double others = static_cast<double>(world_size - 1) / world_size;
+  switch (row.operation) {
+    case Operation::all_reduce:
+      return algorithm_bandwidth(row) * 2 * others;
+    case Operation::gather:
+    case Operation::all_gather:
+    case Operation::scatter:
+      return algorithm_bandwidth(row) * others;
+    default:
+      return algorithm_bandwidth(row);
+  }
+}
+
+std::string table_header() {
+  return fmt::format("{:<12} {:<17} {:>5} {:>8} {:>10} {:>10} {:>10} {:>8} {:>8} {:>6}\n",
+                     "operation", "algorithm", "ranks", "machines", "bytes", "min us", "median us",
+                     "alg GB/s", "bus GB/s", "#wrong");
+}
+
+std::string table_line(const CommRow& row, int world_size) {
+  const auto bandwidth = [&](double value) {
+    return row.bytes == 0 ? std::string("-") : fmt::format("{:.3f}", value);
+  };
+  return fmt::format("{:<12} {:<17} {:>5} {:>8} {:>10} {:>10.1f} {:>10.1f} {:>8} {:>8} {:>6}\n",
+                     to_string(row.operation), to_string(row.way), row.ranks, row.machines,
+                     row.bytes, row.least_seconds * 1e6, row.median_seconds * 1e6,
+                     bandwidth(algorithm_bandwidth(row)), bandwidth(bus_bandwidth(row, world_size)),
+                     row.wrong);
+}
+
+MetricsLine metrics_line(const CommRow& row, int world_size) {
+  return {{"operation", std::string(to_string(row.operation))},
+          {"algorithm", std::string(to_string(row.way))},
+          {"ranks", row.ranks},
+          {"machines", std::int64_t{row.machines}},
+          {"bytes", row.bytes},
+          {"min_seconds", row.least_seconds},
+          {"median_seconds", row.median_seconds},
+          {"iterations", row.iterations},
+          {"algorithm_gb_per_s", algorithm_bandwidth(row)},
+          {"bus_gb_per_s", bus_bandwidth(row, world_size)},
+          {"wrong", row.wrong}};
+}
 
 namespace {
 
@@ -83,7 +131,7 @@ void expect_right(const std::vector<CommRow>& rows) {
 
 std::vector<Way> possible_ways(const std::vector<Way>& wanted, at::Device device) {
   if (!device.is_cuda()) return wanted;
-  if (std::ranges::find(wanted, Way{}) != wanted.end()) return {Way{}};
+  if (std::ranges::find(wanted, Way::library) != wanted.end()) return {Way::library};
   throw UsageError(
       "--algorithms has only those of our own, which are for CPUs, and this is on GPUs",
       "add library to them, or give --backend gloo");
@@ -210,77 +258,59 @@ std::vector<Pair> pairs_of(const Meeting& meeting) {
   return pairs;
 }
 
-bool is_between_two(Operation operation) {
-  return operation == Operation::send_recv || operation == Operation::isend_irecv;
+/// The operations and ways that go together, in the order of the rows.
+std::vector<std::pair<Operation, Way>> kinds_of(const CommOptions& options) {
+  std::vector<std::pair<Operation, Way>> kinds;
+  for (const Operation operation : options.operations) {
+    for (const Way way : options.ways) {
+      if (can_do(operation, way)) kinds.emplace_back(operation, way);
+    }
+  }
+  return kinds;
 }
 
-class Measurement {
- public:
-  Measurement(const CommOptions& options, const Meeting& meeting, const Group& group,
-              const Transports& transports, const std::function<void(const CommRow&)>& tell)
-      : options_(options), meeting_(meeting), group_(group), transports_(transports), tell_(tell) {}
-
-  std::vector<CommRow> rows;
-
-  void measure_all() {
-    for (const Operation operation : options_.operations) {
-      for (const Way& way : options_.ways) {
-        if (!can_do(operation, way)) continue;
-        if (is_between_two(operation)) {
-          measure_pairs(operation, way);
-        } else {
-          measure_sizes(operation, way, {});
-        }
-      }
-    }
+/// The rows of one size, without results; a message has one for each of its pairs.
+std::vector<std::pair<Pair, CommRow>> rows_of(Operation operation, Way way,
+                                              const Meeting& meeting) {
+  const auto& members = meeting.members;
+  if (operation != Operation::send_recv && operation != Operation::isend_irecv) {
+    return {{{}, {operation, way, "all", count_machines(members)}}};
   }
-
- private:
-  void measure_pairs(Operation operation, const Way& way) {
-    for (const Pair& pair : pairs_of(meeting_)) measure_sizes(operation, way, pair);
+  std::vector<std::pair<Pair, CommRow>> rows;
+  for (const Pair& pair : pairs_of(meeting)) {
+    const Member& second = members[static_cast<std::size_t>(pair.second)];
+    rows.push_back({pair,
+                    {operation, way, fmt::format("{}-{}", pair.first, pair.second),
+                     count_machines({members[0], second})}});
   }
-
-  void measure_sizes(Operation operation, const Way& way, const Pair& pair) {
-    CommRow row{operation, way, "all", count_machines(meeting_.members)};
-    if (is_between_two(operation)) {
-      row.ranks = fmt::format("{}-{}", pair.first, pair.second);
-      const auto& members = meeting_.members;
-      row.machines = count_machines({members[0], members[static_cast<std::size_t>(pair.second)]});
-    }
-    if (operation == Operation::barrier) {
-      if (way.kind == Way::Kind::library) {
-        measure_one(make_barrier_trial(group_, *meeting_.store), row);
-      }
-      return;
-    }
-    Transport* const transport =
-        way.kind == Way::Kind::links ? transports_.links : transports_.carrier;
-    for (const std::int64_t size : options_.sizes) {
-      measure_one(make_trial(operation, way, size, group_, transport, pair), row);
-    }
-  }
-
-  void measure_one(const Trial& trial, CommRow row) {
-    collectively([&] { measure_row(options_, trial, group_, row); });
-    rows.push_back(row);
-    if (group_.rank == 0) tell_(row);
-  }
-
-  const CommOptions& options_;
-  const Meeting& meeting_;
-  const Group& group_;
-  Transports transports_;
-  const std::function<void(const CommRow&)>& tell_;
-};
+  return rows;
+}
 
 }  // namespace
 
 std::vector<CommRow> measure(const CommOptions& options, const Meeting& meeting, const Group& group,
                              const Transports& transports,
                              const std::function<void(const CommRow&)>& tell) {
-  Measurement measurement(options, meeting, group, transports, tell);
-  measurement.measure_all();
-  return measurement.rows;
+  std::vector<CommRow> rows;
+  const auto measure_one = [&](const Trial& trial, CommRow row) {
+    collectively([&] { measure_row(options, trial, group, row); });
+    rows.push_back(row);
+    if (group.rank == 0) tell(row);
+  };
+  const int machines = count_machines(meeting.members);
+  for (const auto& [operation, way] : kinds_of(options)) {
+    if (operation == Operation::barrier) {
+      measure_one(make_barrier_trial(group, *meeting.store), {operation, way, "all", machines});
+      continue;
+    }
+    Transport* const transport = way == Way::links ? transports.links : transports.carrier;
+    for (const auto& [pair, row] : rows_of(operation, way, meeting)) {
+      for (const std::int64_t size : options.sizes) {
+        measure_one(make_trial(operation, way, size, group, transport, pair), row);
+      }
+    }
+  }
+  return rows;
 }
 
 }  // namespace dtool::trainer

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <limits>
 #include <stdexcept>
+#include <utility>
 
 #include "trainer/comm/exchange_plan.h"
 
@@ -31,107 +32,84 @@ at::Tensor repeated(const Pattern& pattern, std::int64_t elements) {
   return tensor;
 }
 
-Trial broadcast_trial(const Group& group, std::int64_t elements) {
-  const Pattern before = group.rank == 0 ? pattern_of(0) : Pattern{};
-  const Slot slot{make_tensor(group, elements), before, pattern_of(0)};
-  return {elements * 4,
-          1,
-          {slot},
-          [group, slot] {
-            Tensors tensors = {slot.tensor};
-            group.process_group->broadcast(tensors)->wait();
-          },
-          {}};
-}
-
-/// Of reduce only rank 0 has the result.
-Slot sum_slot(Operation operation, const Group& group, std::int64_t elements) {
-  const bool has_result = operation == Operation::all_reduce || group.rank == 0;
-  return {make_tensor(group, elements), pattern_of(group.rank),
-          has_result ? pattern_of_sum(group.size) : Pattern{}};
-}
-
-Trial library_sum_trial(Operation operation, const Group& group, std::int64_t elements) {
-  const Slot slot = sum_slot(operation, group, elements);
-  return {elements * 4,
-          1,
-          {slot},
-          [=] {
-            Tensors tensors = {slot.tensor};
-            if (operation == Operation::reduce) {
-              group.process_group->reduce(tensors)->wait();
-            } else {
-              group.process_group->allreduce(tensors)->wait();
-            }
-          },
-          {}};
-}
-
-Trial own_sum_trial(Algorithm algorithm, const Group& group, std::int64_t elements,
-                    Transport& transport) {
-  const Slot slot = sum_slot(Operation::all_reduce, group, elements);
-  const auto plan = plan_all_reduce(algorithm, group.rank, group.size, elements);
-  return {elements * 4,
-          1,
-          {slot},
-          [slot, plan, &transport] { transport.perform(plan, slot.tensor.data_ptr<float>()); },
-          {}};
-}
-
-/// Each rank's part, where all come together.
-std::vector<Slot> parts_of_all(const Group& group, std::int64_t elements) {
-  std::vector<Slot> slots;
-  for (int rank = 0; rank < group.size; ++rank) {
-    slots.push_back({make_tensor(group, elements), {}, pattern_of(rank)});
-  }
-  return slots;
-}
-
 Tensors tensors_of(const std::vector<Slot>& slots) {
   Tensors tensors;
   for (const Slot& each : slots) tensors.push_back(each.tensor);
   return tensors;
 }
 
-Trial gathering_trial(Operation operation, const Group& group, std::int64_t elements) {
-  const Slot mine{make_tensor(group, elements), pattern_of(group.rank), {}};
+/// Each rank's part, where all come together; else nothing.
+std::vector<Slot> parts_of_all(Operation operation, const Group& group, std::int64_t elements) {
   std::vector<Slot> slots;
-  if (operation == Operation::all_gather || group.rank == 0) slots = parts_of_all(group, elements);
+  if (operation != Operation::all_gather && group.rank != 0) return slots;
+  for (int rank = 0; rank < group.size; ++rank) {
+    const Pattern its = pattern_of(rank);
+    const bool is_given = operation == Operation::scatter;
+    slots.push_back(
+        {make_tensor(group, elements), is_given ? its : Pattern{}, is_given ? Pattern{} : its});
+  }
+  return slots;
+}
+
+/// This rank's tensor in an operation of the library.
+Slot own_slot(Operation operation, const Group& group, std::int64_t elements) {
+  Slot slot{make_tensor(group, elements), pattern_of(group.rank), {}};
+  if (operation == Operation::broadcast) {
+    if (group.rank != 0) slot.before = {};
+    slot.after = pattern_of(0);
+  } else if (operation == Operation::scatter) {
+    std::swap(slot.before, slot.after);
+  } else if (operation == Operation::all_reduce ||
+             (operation == Operation::reduce && group.rank == 0)) {
+    slot.after = pattern_of_sum(group.size);
+  }
+  return slot;
+}
+
+/// `mine` is this rank's tensor, `parts` are all ranks', on the ranks that have them.
+void run_on_library(Operation operation, c10d::ProcessGroup& group, Tensors mine,
+                    const Tensors& parts) {
+  std::vector<Tensors> all;
+  if (!parts.empty()) all.push_back(parts);
+  switch (operation) {
+    case Operation::broadcast:
+      return void(group.broadcast(mine)->wait());
+    case Operation::reduce:
+      return void(group.reduce(mine)->wait());
+    case Operation::all_reduce:
+      return void(group.allreduce(mine)->wait());
+    case Operation::gather:
+      return void(group.gather(all, mine)->wait());
+    case Operation::all_gather:
+      return void(group.allgather(all, mine)->wait());
+    default:
+      return void(group.scatter(mine, all)->wait());
+  }
+}
+
+/// An operation of all ranks; `elements` are those of a tensor.
+Trial library_trial(Operation operation, const Group& group, std::int64_t elements) {
+  const bool has_parts = operation == Operation::gather || operation == Operation::all_gather ||
+                         operation == Operation::scatter;
+  std::vector<Slot> slots;
+  if (has_parts) slots = parts_of_all(operation, group, elements);
   const Tensors parts = tensors_of(slots);
-  slots.push_back(mine);
-  return {elements * group.size * 4,
+  slots.push_back(own_slot(operation, group, elements));
+  const Tensors mine = {slots.back().tensor};
+  return {elements * 4 * (has_parts ? group.size : 1),
           1,
           slots,
-          [=] {
-            std::vector<Tensors> outputs;
-            if (!parts.empty()) outputs.push_back(parts);
-            Tensors inputs = {mine.tensor};
-            if (operation == Operation::all_gather) {
-              group.process_group->allgather(outputs, inputs)->wait();
-            } else {
-              group.process_group->gather(outputs, inputs)->wait();
-            }
-          },
+          [=] { run_on_library(operation, *group.process_group, mine, parts); },
           {}};
 }
 
-Trial scatter_trial(const Group& group, std::int64_t elements) {
-  const Slot mine{make_tensor(group, elements), {}, pattern_of(group.rank)};
-  std::vector<Slot> slots;
-  for (int rank = 0; group.rank == 0 && rank < group.size; ++rank) {
-    slots.push_back({make_tensor(group, elements), pattern_of(rank), {}});
-  }
-  const Tensors parts = tensors_of(slots);
-  slots.push_back(mine);
-  return {elements * group.size * 4,
+Trial own_sum_trial(Way way, const Group& group, std::int64_t elements, Transport& transport) {
+  const Slot slot = own_slot(Operation::all_reduce, group, elements);
+  const auto plan = plan_all_reduce(way, group.rank, group.size, elements);
+  return {elements * 4,
           1,
-          slots,
-          [=] {
-            std::vector<Tensors> inputs;
-            if (!parts.empty()) inputs.push_back(parts);
-            Tensors outputs = {mine.tensor};
-            group.process_group->scatter(outputs, inputs)->wait();
-          },
+          {slot},
+          [slot, plan, &transport] { transport.perform(plan, slot.tensor.data_ptr<float>()); },
           {}};
 }
 
@@ -267,26 +245,23 @@ void fill(const std::vector<Slot>& slots) {
   }
 }
 
-Trial make_trial(Operation operation, const Way& way, std::int64_t bytes, const Group& group,
+Trial make_trial(Operation operation, Way way, std::int64_t bytes, const Group& group,
                  Transport* transport, const Pair& pair) {
   const std::int64_t elements = std::max<std::int64_t>(bytes / 4, 1);
-  const std::int64_t share = std::max<std::int64_t>(elements / group.size, 1);
   switch (operation) {
     case Operation::send_recv:
     case Operation::isend_irecv:
-      return message_trial(operation, group, elements,
-                           way.kind == Way::Kind::library ? nullptr : transport, pair);
+      return message_trial(operation, group, elements, way == Way::library ? nullptr : transport,
+                           pair);
     case Operation::broadcast:
-      return broadcast_trial(group, elements);
     case Operation::reduce:
     case Operation::all_reduce:
-      if (way.kind == Way::Kind::library) return library_sum_trial(operation, group, elements);
-      return own_sum_trial(way.algorithm, group, elements, *transport);
+      if (way == Way::library) return library_trial(operation, group, elements);
+      return own_sum_trial(way, group, elements, *transport);
     case Operation::gather:
     case Operation::all_gather:
-      return gathering_trial(operation, group, share);
     case Operation::scatter:
-      return scatter_trial(group, share);
+      return library_trial(operation, group, std::max<std::int64_t>(elements / group.size, 1));
     case Operation::barrier:
       break;
   }

@@ -53,7 +53,7 @@ struct Pair {
 /// This rank's part. A size that the ranks cannot share evenly is rounded down. `transport` carries
 /// messages that are not the library's. For send_recv and isend_irecv only ranks of `pair` take
 /// part; other ranks get a trial that does nothing.
-Trial make_trial(Operation operation, const Way& way, std::int64_t bytes, const Group& group,
+Trial make_trial(Operation operation, Way way, std::int64_t bytes, const Group& group,
                  Transport* transport, const Pair& pair);
 
 /// A barrier; `store` counts the ranks that have arrived.

@@ -217,18 +217,19 @@ std::int64_t before(const Section& wanted, const Section& other, std::int64_t re
 
 }  // namespace
 
-Plan plan_all_reduce(Algorithm algorithm, int rank, int size, std::int64_t elements) {
-  switch (algorithm) {
-    case Algorithm::ring:
+Plan plan_all_reduce(Way way, int rank, int size, std::int64_t elements) {
+  switch (way) {
+    case Way::ring:
       return ring_all_reduce(rank, size, elements);
-    case Algorithm::pairwise:
+    case Way::pairwise:
       return pairwise_all_reduce(rank, size, elements);
-    case Algorithm::halving_doubling:
+    case Way::halving_doubling:
       return halving_doubling_all_reduce(rank, size, elements);
-    case Algorithm::doubling:
+    case Way::doubling:
       return doubling_all_reduce(rank, size, elements);
+    default:
+      throw std::logic_error("no algorithm of ours");
   }
-  throw std::logic_error("no such algorithm");
 }
 
 std::set<int> peers_in(const Plan& plan) {

@@ -41,8 +41,8 @@ struct Round {
 /// A rank's rounds, in order. A message from a to b matches the next one that b expects from a.
 using Plan = std::vector<Round>;
 
-/// After it every rank has the sum over all ranks, with equal bits.
-Plan plan_all_reduce(Algorithm algorithm, int rank, int size, std::int64_t elements);
+/// After it every rank has the sum over all ranks, with equal bits. `way` is one of kAlgorithms.
+Plan plan_all_reduce(Way way, int rank, int size, std::int64_t elements);
 
 /// The ranks with which a plan exchanges messages. They do not depend on the number of elements.
 std::set<int> peers_in(const Plan& plan);

@@ -20,6 +20,7 @@
 
 #include "trainer/launch/greeting.h"
 #include "trainer/launch/network.h"
+#include "trainer/settings/usage_error.h"
 
 namespace dtool::trainer {
 
@@ -166,14 +167,11 @@ std::string door_of(int rank) {
 }
 
 void publish(const Meeting& meeting, const Endpoint& endpoint) {
-  const auto text = to_string(endpoint);
-  meeting.store->set(key_of(meeting.place.rank),
-                     std::vector<std::uint8_t>(text.begin(), text.end()));
+  put(*meeting.store, key_of(meeting.place.rank), to_string(endpoint));
 }
 
 Endpoint look_up(const Meeting& meeting, int rank) {
-  const auto bytes = meeting.store->get(key_of(rank));
-  return parse_endpoint(std::string(bytes.begin(), bytes.end()));
+  return parse_endpoint(text_at(*meeting.store, key_of(rank)));
 }
 
 /// All the pairs of this rank while they are being linked, by rank of the peer.
@@ -314,6 +312,53 @@ void Linking::hear_answer(int peer) {
 std::vector<std::unique_ptr<PeerLink>> link_ranks(const Meeting& meeting, std::set<int> peers,
                                                   Deadline deadline) {
   return Linking(meeting, std::move(peers), deadline).link();
+}
+
+// The thresholds are from `dtool-trainer comm`: docs/benchmarks.md has the tables.
+
+namespace {
+
+constexpr std::int64_t kFewBytes = 16 << 10;  ///< the number of rounds counts
+constexpr std::int64_t kManyBytes = 4 << 20;  ///< the messages to the neighbour count
+
+}  // namespace
+
+bool sums_by_links(Way wanted, at::Device device, int size) {
+  if (wanted == Way::library || size == 1) return false;
+  if (wanted == Way::automatic) return device.is_cpu();
+  if (device.is_cpu()) return true;
+  throw UsageError("distributed.all_reduce names an algorithm for CPUs, but this run is on GPUs",
+                   "leave it out, or make it \"library\", which is NCCL");
+}
+
+Way algorithm_for(Way wanted, std::int64_t bytes) {
+  if (wanted != Way::automatic) return wanted;
+  if (bytes <= kFewBytes) return Way::doubling;
+  return bytes <= kManyBytes ? Way::halving_doubling : Way::ring;
+}
+
+std::set<int> peers_of(Way wanted, int rank, int size) {
+  std::set<int> peers;
+  for (const auto bytes : {kFewBytes, kManyBytes, kManyBytes + 1}) {
+    peers.merge(peers_in(plan_all_reduce(algorithm_for(wanted, bytes), rank, size, size)));
+  }
+  return peers;
+}
+
+GradientSum::GradientSum(const Meeting& meeting, Way wanted, std::chrono::milliseconds timeout)
+    : wanted_(wanted),
+      rank_(meeting.place.rank),
+      size_(meeting.place.world_size),
+      links_(meeting, peers_of(wanted, rank_, size_), timeout) {}
+
+void GradientSum::add_up(float* values, std::int64_t count) {
+  auto plan = plans_.find(count);
+  if (plan == plans_.end()) {
+    const auto bytes = count * static_cast<std::int64_t>(sizeof(float));
+    const auto algorithm = algorithm_for(wanted_, bytes);
+    plan = plans_.emplace(count, plan_all_reduce(algorithm, rank_, size_, count)).first;
+  }
+  links_.perform(plan->second, values);
 }
 
 }  // namespace dtool::trainer

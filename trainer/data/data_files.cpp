@@ -12,9 +12,13 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <condition_variable>
 #include <cstring>
+#include <mutex>
 #include <optional>
 
+#include "trainer/launch/launch.h"
+#include "trainer/report/written_file.h"
 #include "trainer/settings/usage_error.h"
 
 namespace dtool::trainer {
@@ -243,9 +247,7 @@ timespec last_touched(int descriptor) {
 }
 
 std::string this_process() {
-  char host[256] = "";
-  gethostname(host, sizeof host - 1);
-  return fmt::format("process {} on {}", getpid(), host);
+  return fmt::format("process {} on {}", getpid(), host_name());
 }
 
 }  // namespace
@@ -263,36 +265,21 @@ FolderLock::FolderLock(const std::filesystem::path& folder,
     : file_(folder / kName),
       patience_(patience),
       descriptor_(open(file_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
-  if (descriptor_ < 0) {
+  if (!descriptor_.is_open()) {
     throw UsageError(
         fmt::format("cannot write into '{}': {}", folder.string(), std::strerror(errno)),
         "give a folder of your own in data.path");
   }
-  try {
-    wait(waiting);
-  } catch (...) {
-    close(descriptor_);
-    throw;
-  }
+  wait(waiting);
   // The holder's name is only for messages, so a failure to write it is ignored.
   const std::string me = this_process();
-  [[maybe_unused]] const bool written =
-      ftruncate(descriptor_, 0) == 0 && pwrite(descriptor_, me.data(), me.size(), 0) >= 0;
-  signs_ = std::thread([this] { give_signs(); });
-}
-
-FolderLock::~FolderLock() {
-  {
-    const std::lock_guard lock(mutex_);
-    ended_ = true;
-  }
-  ending_.notify_one();
-  signs_.join();
-  close(descriptor_);
+  [[maybe_unused]] const bool written = ftruncate(descriptor_.get(), 0) == 0 &&
+                                        pwrite(descriptor_.get(), me.data(), me.size(), 0) >= 0;
+  signs_ = std::jthread([this](const std::stop_token& ended) { give_signs(ended); });
 }
 
 bool FolderLock::take() {
-  if (flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return true;
+  if (flock(descriptor_.get(), LOCK_EX | LOCK_NB) == 0) return true;
   if (errno == EWOULDBLOCK || errno == EINTR) return false;
   throw UsageError(fmt::format("cannot lock {}: {}", file_.string(), std::strerror(errno)),
                    "give a folder on a disk of this machine in data.path, or put the files there");
@@ -301,10 +288,10 @@ bool FolderLock::take() {
 void FolderLock::wait(const std::function<void(const std::string&)>& waiting) {
   if (take()) return;
   waiting(holder());
-  LastSign last(last_touched(descriptor_), Clock::now());
+  LastSign last(last_touched(descriptor_.get()), Clock::now());
   auto pause = std::chrono::milliseconds(10);
   while (!take()) {
-    if (last.silence(last_touched(descriptor_), Clock::now()) > patience_.silence) {
+    if (last.silence(last_touched(descriptor_.get()), Clock::now()) > patience_.silence) {
       throw UsageError(
           fmt::format("{} holds {} and has given no sign of life for {} s", holder(),
                       file_.string(),
@@ -318,15 +305,18 @@ void FolderLock::wait(const std::function<void(const std::string&)>& waiting) {
 
 std::string FolderLock::holder() const {
   char text[512];
-  const auto size = pread(descriptor_, text, sizeof text, 0);
+  const auto size = pread(descriptor_.get(), text, sizeof text, 0);
   return size > 0 ? std::string(text, static_cast<std::size_t>(size)) : "another process";
 }
 
-void FolderLock::give_signs() {
-  std::unique_lock lock(mutex_);
-  do {
-    futimens(descriptor_, nullptr);
-  } while (!ending_.wait_for(lock, patience_.beat, [this] { return ended_; }));
+void FolderLock::give_signs(const std::stop_token& ended) {
+  std::mutex mutex;
+  std::condition_variable_any waits;
+  std::unique_lock lock(mutex);
+  while (!ended.stop_requested()) {
+    futimens(descriptor_.get(), nullptr);
+    waits.wait_for(lock, ended, patience_.beat, [] { return false; });
+  }
 }
 
 }  // namespace dtool::trainer

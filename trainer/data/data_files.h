@@ -4,15 +4,15 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <ctime>
 #include <filesystem>
 #include <functional>
-#include <mutex>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "killfiles/channel/wire.h"
 #include "trainer/data/download.h"
 #include "trainer/settings/experiment.h"
 
@@ -94,7 +94,6 @@ class FolderLock {
   FolderLock(const std::filesystem::path& folder,
              const std::function<void(const std::string& holder)>& waiting,
              Patience patience = kPatience);
-  ~FolderLock();
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
 
@@ -102,15 +101,12 @@ class FolderLock {
   void wait(const std::function<void(const std::string&)>& waiting);
   bool take();
   std::string holder() const;
-  void give_signs();
+  void give_signs(const std::stop_token& ended);
 
   std::filesystem::path file_;
   Patience patience_;
-  int descriptor_ = -1;
-  std::mutex mutex_;
-  std::condition_variable ending_;
-  bool ended_ = false;
-  std::thread signs_;
+  host::Descriptor descriptor_;
+  std::jthread signs_;
 };
 
 }  // namespace dtool::trainer

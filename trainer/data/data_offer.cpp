@@ -1,111 +1,82 @@
 // SPDX-License-Identifier: MIT
-// The text:
-//
-//   10 1x28x28                                     outputs, and the shape of a sample
-//   uint8 60000x784 47040000 NONCE /proc/7/fd/9    numbers, shape, and the place
+// The offer is JSON: {"outputs": 10, "shape": [1, 28, 28], "tensors": [{"name": "/proc/7/fd/9",
+// "nonce": "..", "numbers": "uint8", "shape": [60000, 784], "size": 47040000}, ..]}.
 #include "trainer/data/data_offer.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <charconv>
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <new>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
+#include "killfiles/channel/number.h"
 #include "trainer/launch/greeting.h"
 
 namespace dtool::trainer {
 namespace {
 
+using nlohmann::json;
+
 constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
 constexpr std::size_t kMostDimensions = 8;
 
 struct Name {
-  Numbers numbers;
-  std::string_view text;
+  const char* text;
   std::size_t size;
 };
 
-constexpr Name kNames[] = {
-    {Numbers::uint8, "uint8", 1}, {Numbers::int64, "int64", 8}, {Numbers::float32, "float32", 4}};
+/// In the order of Numbers.
+constexpr Name kNames[] = {{"uint8", 1}, {"int64", 8}, {"float32", 4}};
 
 const Name& name_of(Numbers numbers) {
   return kNames[static_cast<std::size_t>(numbers)];
 }
 
-std::optional<Numbers> parse_numbers(std::string_view text) {
-  for (const Name& each : kNames) {
-    if (each.text == text) return each.numbers;
+/// A whole number from 1 to `most`. It and the functions below throw std::invalid_argument, or what
+/// the library throws, for anything else.
+std::int64_t read_whole(const json& value, std::int64_t most) {
+  const auto number = value.is_number_unsigned() ? value.get<std::uint64_t>() : 0;
+  if (number == 0 || number > static_cast<std::uint64_t>(most)) {
+    throw std::invalid_argument("no such number");
   }
-  return std::nullopt;
-}
-
-/// The words of a line, separated by single blanks; absent if their number is not `count` or one is
-/// empty.
-std::optional<std::vector<std::string>> split_words(std::string_view line, std::size_t count) {
-  std::vector<std::string> words;
-  for (;;) {
-    const auto end = line.find(' ');
-    words.emplace_back(line.substr(0, end));
-    if (words.back().empty() || words.size() > count) return std::nullopt;
-    if (end == line.npos) break;
-    line.remove_prefix(end + 1);
-  }
-  if (words.size() != count) return std::nullopt;
-  return words;
-}
-
-/// The text up to `end`, which is taken off with it; the whole text where there is none.
-std::string_view cut(std::string_view& text, char end) {
-  const std::size_t size = text.find(end);
-  const std::string_view part = text.substr(0, size);
-  text.remove_prefix(size == text.npos ? text.size() : size + 1);
-  return part;
+  return static_cast<std::int64_t>(number);
 }
 
 /// Sizes whose product is a number, too.
-std::optional<std::vector<std::int64_t>> parse_shape(std::string_view text) {
+std::vector<std::int64_t> read_shape(const json& value) {
+  if (!value.is_array() || value.empty() || value.size() > kMostDimensions) {
+    throw std::invalid_argument("no shape");
+  }
   std::vector<std::int64_t> shape;
   std::int64_t most = kMost;
-  for (bool is_last = false; !is_last;) {
-    is_last = text.find('x') == text.npos;
-    const auto size = parse_whole(cut(text, 'x'), 1, most);
-    if (!size || shape.size() == kMostDimensions) return std::nullopt;
-    most /= *size;
-    shape.push_back(*size);
-  }
+  for (const json& each : value) most /= shape.emplace_back(read_whole(each, most));
   return shape;
 }
 
-std::optional<OfferedTensor> parse_tensor(std::string_view line) {
-  const auto words = split_words(line, 5);
-  if (!words) return std::nullopt;
-  const auto numbers = parse_numbers((*words)[0]);
-  const auto shape = parse_shape((*words)[1]);
-  const auto size = parse_whole((*words)[2], 1, kMost);
-  if (!numbers || !shape || !size) return std::nullopt;
-  auto left = *size / static_cast<std::int64_t>(size_of(*numbers));
-  for (const auto each : *shape) left /= each;
-  if (left == 0) return std::nullopt;
-  return OfferedTensor{
-      *numbers, *shape, {(*words)[4], (*words)[3], static_cast<std::size_t>(*size)}};
+OfferedTensor read_tensor(const json& value) {
+  OfferedTensor tensor;
+  const auto is_named = [&](const Name& each) { return value.at("numbers") == each.text; };
+  const auto* const numbers = std::ranges::find_if(kNames, is_named);
+  if (numbers == std::end(kNames)) throw std::invalid_argument("no type of numbers");
+  tensor.numbers = static_cast<Numbers>(numbers - kNames);
+  tensor.shape = read_shape(value.at("shape"));
+  tensor.place = {value.at("name"), value.at("nonce"),
+                  static_cast<std::size_t>(read_whole(value.at("size"), kMost))};
+  auto left = tensor.place.size / numbers->size;
+  for (const auto each : tensor.shape) left /= static_cast<std::size_t>(each);
+  if (left == 0) throw std::invalid_argument("a place that is too small");
+  return tensor;
 }
 
 }  // namespace
 
 std::optional<std::int64_t> parse_whole(std::string_view text, std::int64_t least,
                                         std::int64_t most) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < least || value > most) {
-    return std::nullopt;
-  }
-  return value;
+  const auto value = host::parse_number<std::int64_t>(text);
+  return value && *value >= least && *value <= most ? value : std::nullopt;
 }
 
 std::size_t size_of(Numbers numbers) {
@@ -113,28 +84,30 @@ std::size_t size_of(Numbers numbers) {
 }
 
 std::string to_text(const DataOffer& offer) {
-  std::string text = fmt::format("{} {}\n", offer.outputs, fmt::join(offer.sample_shape, "x"));
-  for (const OfferedTensor& each : offer.tensors) {
-    text += fmt::format("{} {} {} {} {}\n", name_of(each.numbers).text, fmt::join(each.shape, "x"),
-                        each.place.size, each.place.nonce, each.place.name);
+  json text = {{"outputs", offer.outputs}, {"shape", offer.sample_shape}};
+  for (const auto& [numbers, shape, place] : offer.tensors) {
+    text["tensors"].push_back({{"numbers", name_of(numbers).text},
+                               {"shape", shape},
+                               {"size", place.size},
+                               {"nonce", place.nonce},
+                               {"name", place.name}});
   }
-  return text;
+  return text.dump();
 }
 
 std::optional<DataOffer> parse_offer(std::string_view text) {
-  const auto words = split_words(cut(text, '\n'), 2);
-  if (!words) return std::nullopt;
-  const auto outputs = parse_whole((*words)[0], 1, kMost);
-  const auto shape = parse_shape((*words)[1]);
-  if (!outputs || !shape) return std::nullopt;
-  DataOffer offer{*shape, *outputs, {}};
-  for (OfferedTensor& each : offer.tensors) {
-    const auto tensor = parse_tensor(cut(text, '\n'));
-    if (!tensor) return std::nullopt;
-    each = *tensor;
+  try {
+    const json value = json::parse(text);
+    DataOffer offer{read_shape(value.at("shape")), read_whole(value.at("outputs"), kMost), {}};
+    const json& tensors = value.at("tensors");
+    if (tensors.size() != offer.tensors.size()) return std::nullopt;
+    for (std::size_t i = 0; i < tensors.size(); ++i) offer.tensors[i] = read_tensor(tensors.at(i));
+    return offer;
+  } catch (const std::invalid_argument&) {
+    return std::nullopt;
+  } catch (const json::exception&) {
+    return std::nullopt;
   }
-  if (!text.empty()) return std::nullopt;
-  return offer;
 }
 
 namespace {

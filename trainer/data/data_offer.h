@@ -88,7 +88,7 @@ struct DataOffer {
   std::array<OfferedTensor, 4> tensors;
 };
 
-/// A line for the samples, and one for each tensor.
+/// As JSON.
 std::string to_text(const DataOffer& offer);
 
 /// Absent if the text is anything else, or a tensor takes more than its place has.

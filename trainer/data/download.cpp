@@ -6,26 +6,140 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <openssl/evp.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <random>
 #include <stdexcept>
-#include <system_error>
 #include <thread>
 #include <vector>
 
-#include "trainer/data/curl.h"
+#include "killfiles/channel/sha256.h"
+#include "killfiles/channel/wire.h"
 #include "trainer/data/idx.h"
+#include "trainer/report/written_file.h"
 #include "trainer/settings/usage_error.h"
 
 namespace dtool::trainer {
+
+namespace {
+
+/// The data of libcurl's callbacks.
+struct Transfer {
+  const CurlRequest& request;
+  const CurlObserver& observer;
+  std::int64_t begun_with = 0;
+  std::int64_t here = 0;
+  host::Descriptor file{};
+  int write_error = 0;
+  bool is_wanted = true;
+  std::exception_ptr problem{};  ///< the observer's exception; must not pass through libcurl
+};
+
+std::size_t write_bytes(char* bytes, std::size_t /*one*/, std::size_t count, void* data) {
+  Transfer& transfer = *static_cast<Transfer*>(data);
+  if (!transfer.file.is_open()) {
+    constexpr int kFlags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC;
+    transfer.file = host::Descriptor(open(transfer.request.into.c_str(), kFlags, 0666));
+  }
+  if (!transfer.file.is_open() || !write_all(transfer.file.get(), {bytes, count})) {
+    transfer.write_error = errno;
+    return 0;
+  }
+  transfer.here += static_cast<std::int64_t>(count);
+  return count;
+}
+
+int observe_transfer(void* data, curl_off_t length, curl_off_t, curl_off_t, curl_off_t) {
+  Transfer& transfer = *static_cast<Transfer*>(data);
+  std::optional<std::int64_t> total;
+  if (length > 0) total = transfer.begun_with + length;
+  try {
+    transfer.is_wanted = transfer.observer(transfer.here, total);
+  } catch (...) {
+    transfer.problem = std::current_exception();
+    return 1;
+  }
+  return transfer.is_wanted ? 0 : 1;
+}
+
+template <class Value>
+void set(CURL* handle, CURLoption option, Value value) {
+  if (curl_easy_setopt(handle, option, value) != CURLE_OK) {
+    throw std::runtime_error("libcurl lacks an option that a download needs");
+  }
+}
+
+/// As the curl program does it.
+void set_certificates(CURL* handle) {
+  for (const char* variable : {"CURL_CA_BUNDLE", "SSL_CERT_FILE"}) {
+    const char* file = std::getenv(variable);
+    if (file == nullptr || *file == '\0') continue;
+    set(handle, CURLOPT_CAINFO, file);
+    break;
+  }
+  const char* folder = std::getenv("SSL_CERT_DIR");
+  if (folder != nullptr && *folder != '\0') set(handle, CURLOPT_CAPATH, folder);
+}
+
+void set_options(CURL* handle, Transfer& transfer, char* error) {
+  const auto stall = static_cast<long>(transfer.request.stall.count());
+  set(handle, CURLOPT_URL, transfer.request.url.c_str());
+  set(handle, CURLOPT_USERAGENT, "dtool-trainer");
+  set(handle, CURLOPT_FAILONERROR, 1L);
+  set(handle, CURLOPT_FOLLOWLOCATION, 1L);
+  set(handle, CURLOPT_MAXREDIRS, 10L);
+#if LIBCURL_VERSION_NUM >= 0x075500
+  set(handle, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+#else
+  set(handle, CURLOPT_REDIR_PROTOCOLS, static_cast<long>(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+#endif
+  set(handle, CURLOPT_CONNECTTIMEOUT, stall);
+  set(handle, CURLOPT_LOW_SPEED_LIMIT, 1024L);
+  set(handle, CURLOPT_LOW_SPEED_TIME, stall);
+  set(handle, CURLOPT_RESUME_FROM_LARGE, static_cast<curl_off_t>(transfer.begun_with));
+  set(handle, CURLOPT_BUFFERSIZE, 128L << 10);
+  set(handle, CURLOPT_WRITEFUNCTION, write_bytes);
+  set(handle, CURLOPT_WRITEDATA, static_cast<void*>(&transfer));
+  set(handle, CURLOPT_NOPROGRESS, 0L);
+  set(handle, CURLOPT_XFERINFOFUNCTION, observe_transfer);
+  set(handle, CURLOPT_XFERINFODATA, static_cast<void*>(&transfer));
+  set(handle, CURLOPT_ERRORBUFFER, error);
+  set_certificates(handle);
+}
+
+}  // namespace
+
+CurlResult run_curl(const CurlRequest& request, const CurlObserver& observer) {
+  const std::unique_ptr<CURL, void (*)(CURL*)> handle(curl_easy_init(), curl_easy_cleanup);
+  if (handle == nullptr) throw std::runtime_error("cannot start libcurl");
+  Transfer transfer{.request = request, .observer = observer};
+  std::error_code is_missing;
+  const auto size = std::filesystem::file_size(request.into, is_missing);
+  if (!is_missing) transfer.begun_with = transfer.here = static_cast<std::int64_t>(size);
+  char error[CURL_ERROR_SIZE] = "";
+  set_options(handle.get(), transfer, error);
+
+  const CURLcode code = curl_easy_perform(handle.get());
+  if (transfer.problem) std::rethrow_exception(transfer.problem);
+  CurlResult result;
+  result.code = transfer.is_wanted ? static_cast<int>(code) : -1;
+  long status = 0;
+  curl_easy_getinfo(handle.get(), CURLINFO_RESPONSE_CODE, &status);
+  result.http_status = static_cast<int>(status);
+  if (code == CURLE_OK) return result;
+  result.error = transfer.write_error != 0 ? std::strerror(transfer.write_error)
+                 : *error != '\0'          ? error
+                                           : curl_easy_strerror(code);
+  return result;
+}
 
 namespace {
 
@@ -38,16 +152,6 @@ std::int64_t size_of(const fs::path& file) {
   std::error_code error;
   const auto size = fs::file_size(file, error);
   return error ? 0 : static_cast<std::int64_t>(size);
-}
-
-void flush(const fs::path& path, int flags) {
-  const int descriptor = open(path.c_str(), flags | O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0 || (fsync(descriptor) != 0 && errno != EINVAL)) {
-    const int error = errno;
-    if (descriptor >= 0) close(descriptor);
-    throw std::system_error(error, std::generic_category(), "cannot write " + path.string());
-  }
-  close(descriptor);
 }
 
 struct Mirror {
@@ -265,45 +369,30 @@ std::string address_of(const std::string& mirror, const std::string& name) {
   return address;
 }
 
-void name_when_whole(const fs::path& from, const fs::path& to) {
-  flush(from, 0);
-  fs::rename(from, to);
-  flush(to.parent_path().empty() ? "." : to.parent_path(), O_DIRECTORY);
-}
-
 void download(const WantedFile& file, const Mirrors& mirrors, const fs::path& folder,
               TransferProgress& progress) {
   Download(file, mirrors, folder, progress).run();
 }
 
-// libcrypto's SHA-256, which uses the processor's SHA instructions if there are any.
-
 namespace {
 
-using Buffer = std::vector<unsigned char>;
-using Digest = std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)>;
-
-[[noreturn]] void fail(const std::filesystem::path& file, const std::string& why) {
-  throw std::runtime_error(fmt::format("cannot read {}: {}", file.string(), why));
-}
-
-void require(int success) {
-  if (success != 1) throw std::runtime_error("libcrypto cannot compute SHA-256");
-}
+using Buffer = std::vector<char>;
 
 /// Calls `take` with each piece of the file's bytes.
-void each_of_bytes(const std::filesystem::path& file, Buffer& buffer,
+void each_of_bytes(const fs::path& file, Buffer& buffer,
                    const std::function<void(std::size_t)>& take) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> stream(std::fopen(file.c_str(), "rbe"),
-                                                               std::fclose);
-  if (!stream) fail(file, std::strerror(errno));
-  std::setvbuf(stream.get(), nullptr, _IONBF, 0);
-  while (const auto size = std::fread(buffer.data(), 1, buffer.size(), stream.get())) take(size);
-  if (std::ferror(stream.get()) != 0) fail(file, std::strerror(errno));
+  const host::Descriptor descriptor(open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  ssize_t size = descriptor.is_open() ? 0 : -1;
+  while (descriptor.is_open() &&
+         (size = read(descriptor.get(), buffer.data(), buffer.size())) > 0) {
+    take(static_cast<std::size_t>(size));
+  }
+  if (size == 0) return;
+  throw std::runtime_error(fmt::format("cannot read {}: {}", file.string(), std::strerror(errno)));
 }
 
 /// The same for what they unpack to.
-void each_of_content(const std::filesystem::path& file, Buffer& buffer,
+void each_of_content(const fs::path& file, Buffer& buffer,
                      const std::function<void(std::size_t)>& take) {
   PackedFile stream(file);
   while (const auto size = stream.read(buffer.data(), buffer.size())) take(size);
@@ -311,86 +400,12 @@ void each_of_content(const std::filesystem::path& file, Buffer& buffer,
 
 }  // namespace
 
-std::string sha256_of(const std::filesystem::path& file, Counted counted) {
-  const Digest digest(EVP_MD_CTX_new(), EVP_MD_CTX_free);
-  require(EVP_DigestInit_ex(digest.get(), EVP_sha256(), nullptr));
+std::string sha256_of(const fs::path& file, Counted counted) {
+  host::Sha256 sum;
   Buffer buffer(1 << 20);
   const auto each = counted == Counted::bytes ? each_of_bytes : each_of_content;
-  each(file, buffer,
-       [&](std::size_t size) { require(EVP_DigestUpdate(digest.get(), buffer.data(), size)); });
-  unsigned char bytes[EVP_MAX_MD_SIZE];
-  unsigned count = 0;
-  require(EVP_DigestFinal_ex(digest.get(), bytes, &count));
-  std::string text;
-  for (unsigned i = 0; i < count; ++i) text += fmt::format("{:02x}", bytes[i]);
-  return text;
-}
-
-// The bar and the lines have the same content.
-
-namespace {
-
-constexpr auto kBetweenLines = std::chrono::seconds(5);
-constexpr int kBarWidth = 20;
-
-}  // namespace
-
-std::string human_bytes(std::int64_t bytes) {
-  constexpr const char* units[] = {"kB", "MB", "GB", "TB"};
-  if (bytes < 1000) return fmt::format("{} bytes", bytes);
-  auto value = static_cast<double>(bytes) / 1000;
-  std::size_t unit = 0;
-  while (value >= 999.95 && unit < 3) {
-    value /= 1000;
-    ++unit;
-  }
-  return fmt::format("{:.1f} {}", value, units[unit]);
-}
-
-std::string transfer_text(const TransferState& state, TransferBar bar) {
-  std::string text = state.name;
-  if (state.total && *state.total > 0) {
-    const double part =
-        std::clamp(static_cast<double>(state.done) / static_cast<double>(*state.total), 0., 1.);
-    if (bar == TransferBar::yes) {
-      const auto full = static_cast<int>(part * kBarWidth);
-      text += fmt::format("  [{}{}]", std::string(full, '#'), std::string(kBarWidth - full, ' '));
-    }
-    text += fmt::format("  {:.0f} % of {}", part * 100, human_bytes(*state.total));
-  } else {
-    text += "  " + human_bytes(state.done);
-  }
-  const double seconds = state.passed.count();
-  const double rate =
-      seconds > 0 ? static_cast<double>(state.done - state.begun_with) / seconds : 0;
-  return text + fmt::format("  {}/s", human_bytes(static_cast<std::int64_t>(std::max(rate, 0.))));
-}
-
-void TransferProgress::begin(const std::string& name, std::int64_t done) {
-  name_ = name;
-  begun_with_ = done;
-  begin_ = shown_ = Clock::now();
-}
-
-void TransferProgress::update(std::int64_t done, std::optional<std::int64_t> total) {
-  const auto now = Clock::now();
-  const TransferState state{name_, begun_with_, done, total, now - begin_};
-  console_.draw([&](int columns) {
-    return (prefix_ + transfer_text(state, TransferBar::yes))
-        .substr(0, static_cast<std::size_t>(columns));
-  });
-  if (console_.has_bar() || now - shown_ < kBetweenLines) return;
-  shown_ = now;
-  say(transfer_text(state, TransferBar::no));
-}
-
-void TransferProgress::finish(std::int64_t size, const std::string& source) {
-  say(fmt::format("{}: {} from {} in {:.1f} s", name_, human_bytes(size), source,
-                  std::chrono::duration<double>(Clock::now() - begin_).count()));
-}
-
-void TransferProgress::say(const std::string& text) {
-  console_.line(prefix_ + text);
+  each(file, buffer, [&](std::size_t size) { sum.add({buffer.data(), size}); });
+  return host::to_hex(sum.finish());
 }
 
 }  // namespace dtool::trainer

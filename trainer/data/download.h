@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Downloads one file of a data set from the first mirror that has it, and copes with failures of
-// servers and network; shows its progress, and proves what came by SHA-256.
+// servers and network; proves what came by SHA-256.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,50 +15,27 @@
 
 namespace dtool::trainer {
 
-// Shows the progress of a download or copy: a bar on a terminal, occasional lines in a log.
+// One transfer by libcurl. The library handles proxies and their variables, certificates, redirects
+// and all protocols.
 
-/// `9.6 MB`, in powers of ten.
-std::string human_bytes(std::int64_t bytes);
-
-/// How far a transfer is.
-struct TransferState {
-  std::string name{};
-  std::int64_t begun_with = 0;  ///< bytes that were here before
-  std::int64_t done = 0;        ///< bytes that are here
-  std::optional<std::int64_t> total{};
-  std::chrono::duration<double> passed{};
+struct CurlRequest {
+  std::string url;
+  std::filesystem::path into;  ///< existing content counts as the beginning of the file
+  std::chrono::seconds stall;  ///< less than 1 KB/s for this long ends the transfer
 };
 
-enum class TransferBar { no, yes };
-
-/// `a  50 % of 2.0 MB  1.0 MB/s`, with a bar after the name.
-std::string transfer_text(const TransferState& state, TransferBar bar);
-
-/// Writes to stdout.
-class TransferProgress {
- public:
-  /// `prefix` precedes each line, such as `red02: `.
-  explicit TransferProgress(std::string prefix) : prefix_(std::move(prefix)) {}
-
-  /// A new file begins, of which `done` bytes are here.
-  void begin(const std::string& name, std::int64_t done);
-  /// Shows the progress if it is time to.
-  void update(std::int64_t done, std::optional<std::int64_t> total);
-  /// The file is complete: prints one line with its size, `source` and time.
-  void finish(std::int64_t size, const std::string& source);
-  /// Prints a separate line.
-  void say(const std::string& text);
-
- private:
-  using Clock = std::chrono::steady_clock;
-
-  std::string prefix_;
-  TrainingConsole console_;
-  std::string name_;
-  std::int64_t begun_with_ = 0;
-  Clock::time_point begin_{};
-  Clock::time_point shown_{};
+struct CurlResult {
+  int code = 0;  ///< https://curl.se/libcurl/c/libcurl-errors.html; -1: the observer ended it
+  int http_status = 0;  ///< the HTTP status of the last answer; 0 without one
+  std::string error;    ///< libcurl's own sentence; empty if nothing failed
 };
+
+/// Called now and then with the number of bytes in the file, and the final number if the server
+/// tells it. Returning false ends the transfer.
+using CurlObserver = std::function<bool(std::int64_t here, std::optional<std::int64_t> total)>;
+
+/// Transfers until the end or the first failure. The file is created when its first byte arrives.
+CurlResult run_curl(const CurlRequest& request, const CurlObserver& observer);
 
 // SHA-256 of files: proves that a download is the right file.
 
@@ -109,8 +87,5 @@ std::string address_of(const std::string& mirror, const std::string& name);
 /// naming each mirror and its reason if all fail.
 void download(const WantedFile& file, const Mirrors& mirrors, const std::filesystem::path& folder,
               TransferProgress& progress);
-
-/// Flushes the file `from` to the disk, then renames it to `to`.
-void name_when_whole(const std::filesystem::path& from, const std::filesystem::path& to);
 
 }  // namespace dtool::trainer

@@ -17,18 +17,6 @@
 
 namespace dtool::trainer {
 
-/// The last one to come opens the door for all.
-void wait_for_all_ranks(const Meeting& meeting, const std::string& what) {
-  if (meeting.place.world_size == 1) return;
-  const auto everyone = static_cast<std::int64_t>(meeting.members.size());
-  constexpr auto kForAsLongAsItTakes = std::chrono::hours(24 * 365);
-  collectively([&] {
-    if (meeting.store->add(what + "/ranks", 1) == everyone)
-      meeting.store->set(what + "/ready", std::vector<std::uint8_t>{1});
-    meeting.store->wait({what + "/ready"}, kForAsLongAsItTakes);
-  });
-}
-
 void provide_data(FileSettings& settings, const Meeting& meeting) {
   if (settings.files.empty()) return;
   const bool alone = count_machines(meeting.members) == 1;
@@ -117,8 +105,7 @@ class MachineData {
 };
 
 void MachineData::tell(const std::string& key, const std::string& text) const {
-  collectively(
-      [&] { meeting_.store->set(key, std::vector<std::uint8_t>(text.begin(), text.end())); });
+  collectively([&] { put(*meeting_.store, key, text); });
 }
 
 void MachineData::tell_mistake(const UsageError& mistake) const {
@@ -127,15 +114,13 @@ void MachineData::tell_mistake(const UsageError& mistake) const {
   tell(key_, kMistaken);
 }
 
-/// While it waits, RequestExchange watches for failures.
 std::string MachineData::hear(const std::string& key) const {
-  constexpr auto kForAsLongAsItTakes = std::chrono::hours(24 * 365);
-  std::vector<std::uint8_t> text;
+  std::string text;
   collectively([&] {
     meeting_.store->wait({key}, kForAsLongAsItTakes);
-    text = meeting_.store->get(key);
+    text = text_at(*meeting_.store, key);
   });
-  return {text.begin(), text.end()};
+  return text;
 }
 
 void MachineData::note(const std::string& why) const {

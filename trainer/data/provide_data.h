@@ -18,11 +18,6 @@ namespace dtool::trainer {
 /// UsageError as `provide_files` does, and CollectiveFailed if the run's store is gone.
 void provide_data(FileSettings& settings, const Meeting& meeting);
 
-/// Waits until every rank has called this with the same `what`, however long that takes: for work
-/// whose length differs between ranks, and before collective operations, which have a limit. Throws
-/// CollectiveFailed if the store is gone.
-void wait_for_all_ranks(const Meeting& meeting, const std::string& what);
-
 // Gives each rank the data set, of which a machine needs one copy only.
 
 /// Loads the data into memory that the ranks of this machine share, or where they cannot share it

@@ -6,6 +6,7 @@
 #include <utility>
 
 namespace dtool::trainer {
+
 namespace {
 
 // Compiled with -O3, so that the compiler vectorises the loop.
@@ -45,20 +46,30 @@ double Random::between(double least, double most) {
   return least + (most - least) * (static_cast<double>(next() >> 11) * 0x1p-53);
 }
 
+namespace {
+
+/// A permutation of 0 .. `size` - 1.
+std::vector<std::int64_t> permutation(std::int64_t size, Random random) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(size));
+  std::iota(order.begin(), order.end(), 0);
+  for (std::size_t left = order.size(); left > 1; --left) {
+    std::swap(order[left - 1], order[random.below(left)]);
+  }
+  return order;
+}
+
+}  // namespace
+
 std::vector<std::int64_t> training_order(std::int64_t samples, int rank, int world_size,
                                          std::uint64_t seed, std::int64_t epoch,
                                          std::int64_t first) {
-  std::vector<std::int64_t> permutation(static_cast<std::size_t>(samples));
-  std::iota(permutation.begin(), permutation.end(), 0);
-  Random random(Random(seed).next() + static_cast<std::uint64_t>(epoch));
-  for (std::size_t left = permutation.size(); left > 1; --left) {
-    std::swap(permutation[left - 1], permutation[random.below(left)]);
-  }
+  const auto dealt =
+      permutation(samples, Random(Random(seed).next() + static_cast<std::uint64_t>(epoch)));
   const std::int64_t share = (samples - first) / world_size;
   std::vector<std::int64_t> order(static_cast<std::size_t>(share));
   for (std::int64_t i = 0; i < share; ++i) {
     order[static_cast<std::size_t>(i)] =
-        permutation[static_cast<std::size_t>(first + i * world_size + rank)];
+        dealt[static_cast<std::size_t>(first + i * world_size + rank)];
   }
   return order;
 }
@@ -75,6 +86,44 @@ void gather_bytes(const std::uint8_t* rows, std::int64_t width,
     to_floats(rows + samples[i] * width, out, width);
     out += width;
   }
+}
+
+namespace {
+
+constexpr std::uint64_t kPurpose = 0x6d696e692d626174;  // "mini-bat"
+
+}  // namespace
+
+std::vector<std::vector<std::int64_t>> mini_batches(const SamplerRange& samplers,
+                                                    std::int64_t parts, std::uint64_t seed,
+                                                    std::int64_t pass) {
+  std::vector<std::vector<std::int64_t>> batches(static_cast<std::size_t>(parts));
+  std::vector<std::int64_t> order;
+  std::int64_t group_of_order = -1;
+  for (std::int64_t i = 0; i < samplers.count; ++i) {
+    const std::int64_t number = samplers.first + i;
+    if (const auto group = number / parts; group != group_of_order) {
+      order =
+          permutation(parts, Random(random_bits(kPurpose, seed, static_cast<std::uint64_t>(pass),
+                                                static_cast<std::uint64_t>(group))));
+      group_of_order = group;
+    }
+    const auto part = order[static_cast<std::size_t>(number % parts)];
+    batches[static_cast<std::size_t>(part)].push_back(i);
+  }
+  return batches;
+}
+
+std::uint64_t random_bits(std::uint64_t purpose, std::uint64_t seed, std::uint64_t stream,
+                          std::uint64_t number) {
+  std::uint64_t bits = Random(purpose).next();
+  for (const std::uint64_t each : {seed, stream, number}) bits = Random(bits ^ each).next();
+  return bits;
+}
+
+double random_share(std::uint64_t purpose, std::uint64_t seed, std::uint64_t stream,
+                    std::uint64_t number) {
+  return static_cast<double>(random_bits(purpose, seed, stream, number) >> 11) * 0x1p-53;
 }
 
 }  // namespace dtool::trainer

@@ -111,15 +111,11 @@ std::unique_ptr<WorkloadSettings> read(TomlReader& reader, Experiment& experimen
 
 /// An observation's size is known only once a worker has started: that of a small vector is
 /// assumed.
-std::int64_t PpoWorkloadSettings::multiply_adds_per_batch(const RankCount& ranks) const {
+EnvironmentSpec PpoWorkloadSettings::assumed_spec() const {
   EnvironmentSpec assumed;
   assumed.observations = {{"numbers", {64}, ObservedKind::numbers, 0}};
   assumed.actions.choices = {8};
-  const std::int64_t mine = count_samplers(learning, 0, ranks.on_a_machine());
-  const std::int64_t at_once =
-      (mine + learning.ppo.num_mini_batch - 1) / learning.ppo.num_mini_batch;
-  return multiply_adds(policy, assumed) * at_once *
-         plan_pipeline(learning, nodes_of(learning, ranks)).longest_rollout();
+  return assumed;
 }
 
 namespace environments {

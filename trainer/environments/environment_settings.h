@@ -10,11 +10,10 @@
 namespace dtool::trainer {
 
 struct PpoWorkloadSettings : ReinforcementSettings {
-  std::int64_t multiply_adds_per_batch(const RankCount& ranks) const override;
+  EnvironmentSpec assumed_spec() const override;
   bool has_episodes() const override { return false; }  ///< none that can be drawn
 
   WorkerSettings worker;
-  PolicySettings policy;
 };
 
 }  // namespace dtool::trainer

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,7 +13,6 @@
 #include "trainer/reinforcement/ddppo.h"
 #include "trainer/reinforcement/encoded_policy.h"
 #include "trainer/reinforcement/kept_samplers.h"
-#include "trainer/reinforcement/validation.h"
 #include "trainer/settings/usage_error.h"
 #include "trainer/training/training.h"
 
@@ -35,15 +33,13 @@ int count_workers(const Run& run, const WorkerSettings& worker) {
 /// Throws UsageError on a rank whose environments are not rank 0's.
 void check_alike(const Group& group, const std::string& name, const WorkerAnswer& answer) {
   if (group.size == 1) return;
-  constexpr auto kForAsLongAsItTakes = std::chrono::hours(24 * 365);
   const auto key = [](int rank) { return fmt::format("environments of rank {}", rank); };
   const std::string mine = describe(answer);
   std::string first;
   collectively([&] {
-    group.store->set(key(group.rank), std::vector<std::uint8_t>(mine.begin(), mine.end()));
+    put(*group.store, key(group.rank), mine);
     for (int i = 0; i < group.size; ++i) group.store->wait({key(i)}, kForAsLongAsItTakes);
-    const std::vector<std::uint8_t> bytes = group.store->get(key(0));
-    first.assign(bytes.begin(), bytes.end());
+    first = text_at(*group.store, key(0));
   });
   if (mine == first) return;
   throw UsageError(
@@ -78,11 +74,7 @@ void run_ppo(const Run& run) {
     if (set == EpisodeSet::training && started) return std::move(started);
     return start(set, seed, first, count);
   };
-  if (trains) {
-    train_ddppo(run, settings.learning, make, policy);
-  } else {
-    follow_checkpoints(run, settings.learning, make, policy);
-  }
+  run_ddppo(run, settings.learning, make, policy);
 }
 
 }  // namespace

@@ -13,8 +13,8 @@
 #include <optional>
 #include <utility>
 
+#include "trainer/data/sampler.h"
 #include "trainer/environments/environment_worker.h"
-#include "trainer/reinforcement/mini_batches.h"
 #include "trainer/report/console.h"
 #include "trainer/settings/usage_error.h"
 

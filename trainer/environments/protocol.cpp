@@ -230,16 +230,11 @@ WorkerLayout layout_of(const EnvironmentSpec& spec, int count) {
   return layout;
 }
 
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(WorkerLayout, size, seeds, actions, rewards, endings, scores,
+                                   observations, last_observations)
+
 std::string layout_line(const WorkerLayout& layout) {
-  const json line = {{"size", layout.size},
-                     {"seeds", layout.seeds},
-                     {"actions", layout.actions},
-                     {"rewards", layout.rewards},
-                     {"endings", layout.endings},
-                     {"scores", layout.scores},
-                     {"observations", layout.observations},
-                     {"last_observations", layout.last_observations}};
-  return line.dump() + "\n";
+  return json(layout).dump() + "\n";
 }
 
 }  // namespace dtool::trainer

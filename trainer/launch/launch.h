@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "trainer/settings/command_line.h"
-#include "trainer/settings/endpoint.h"
 #include "trainer/settings/experiment.h"
 
 namespace dtool::trainer {

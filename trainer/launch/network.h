@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "killfiles/channel/door.h"
-#include "trainer/settings/endpoint.h"
+#include "trainer/settings/command_line.h"
 
 namespace dtool::trainer {
 

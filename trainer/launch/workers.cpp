@@ -12,17 +12,53 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <optional>
 #include <system_error>
+#include <utility>
 
-#include "trainer/launch/last_words.h"
+#include "killfiles/printable.h"
 #include "trainer/launch/requests.h"
 #include "trainer/report/console.h"
+#include "trainer/report/written_file.h"
 
 namespace dtool::trainer {
+
+// The last words are written at once, so that lines of several processes do not mix.
+
+namespace {
+
+bool write_to_file(const std::string& text) {
+  if (!has_file_for_last_words()) return false;
+  const host::Descriptor file(
+      open(std::getenv(kLastWordsVariable), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  return file.is_open() && write_all(file.get(), text);
+}
+
+}  // namespace
+
+bool has_file_for_last_words() {
+  return std::getenv(kLastWordsVariable) != nullptr;
+}
+
+void say_last_words(const std::string& message, const std::string& hint) {
+  // A second caller waits, since it may end the process; but not for ever, since stderr may not be
+  // read any more.
+  static std::timed_mutex saying;
+  static bool said = false;
+  std::string text = message + "\n";
+  if (!hint.empty()) text += "hint: " + hint + "\n";
+  text =
+      killfiles::printable(text, killfiles::Allowed::lines);  // parts come from files and programs
+  const std::unique_lock lock(saying, std::chrono::seconds(2));
+  if (!lock || std::exchange(said, true)) return;
+  if (!write_to_file(text)) write_all(STDERR_FILENO, "dtool-trainer: " + text);
+}
+
 namespace {
 
 using Clock = std::chrono::steady_clock;

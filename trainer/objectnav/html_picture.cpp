@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The page: the pictures as PNGs, the map, and the script that plays them.
-#include "trainer/objectnav/episode_picture.h"
+#include "trainer/objectnav/show_rollout.h"
 
 #include <fmt/format.h>
 #include <openssl/evp.h>

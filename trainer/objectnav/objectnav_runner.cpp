@@ -15,10 +15,9 @@
 #include "trainer/reinforcement/actions.h"
 #include "trainer/reinforcement/ddppo.h"
 #include "trainer/reinforcement/encoded_policy.h"
-#include "trainer/reinforcement/validation.h"
 #include "trainer/settings/usage_error.h"
-#include "trainer/training/checkpoint_folder.h"
 #include "trainer/training/checkpoint_reader.h"
+#include "trainer/training/checkpoint_writer.h"
 #include "trainer/training/snapshot.h"
 #include "trainer/training/training.h"
 
@@ -39,11 +38,7 @@ void run_objectnav(const Run& run) {
     return std::make_unique<Samplers>(settings.environment, set, seed, first, count, threads);
   };
   EncodedPolicy policy = make_policy(settings, run.group.device);
-  if (settings.learning.validation.follow.empty()) {
-    train_ddppo(run, settings.learning, make, policy);
-  } else {
-    follow_checkpoints(run, settings.learning, make, policy);
-  }
+  run_ddppo(run, settings.learning, make, policy);
 }
 
 /// One agent, with its memory of the episode.

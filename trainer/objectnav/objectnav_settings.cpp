@@ -15,10 +15,6 @@ namespace {
 
 constexpr Limits<double> kWeight = {0.0, 1e6};
 
-int small_integer(TomlReader& reader, const std::string& key, int standard, int least, int most) {
-  return static_cast<int>(reader.integer(key, standard, {least, most}));
-}
-
 void check_order(const TomlReader& reader, const std::string& lower, int low,
                  const std::string& upper, int high) {
   if (low <= high) return;
@@ -28,61 +24,39 @@ void check_order(const TomlReader& reader, const std::string& lower, int low,
 }
 
 void read_house(TomlReader& reader, EnvironmentSettings& environment) {
-  const EnvironmentSettings standard;
-  environment.least_side =
-      small_integer(reader, "environment.least_side", standard.least_side, kLeastSide, kMostSide);
-  environment.most_side =
-      small_integer(reader, "environment.most_side", standard.most_side, kLeastSide, kMostSide);
+  reader.read("environment.least_side", environment.least_side, {kLeastSide, kMostSide});
+  reader.read("environment.most_side", environment.most_side, {kLeastSide, kMostSide});
   check_order(reader, "environment.least_side", environment.least_side, "environment.most_side",
               environment.most_side);
-  environment.least_rooms =
-      small_integer(reader, "environment.least_rooms", standard.least_rooms, 1, kMostRooms);
-  environment.most_rooms =
-      small_integer(reader, "environment.most_rooms", standard.most_rooms, 1, kMostRooms);
+  reader.read("environment.least_rooms", environment.least_rooms, {1, kMostRooms});
+  reader.read("environment.most_rooms", environment.most_rooms, {1, kMostRooms});
   check_order(reader, "environment.least_rooms", environment.least_rooms, "environment.most_rooms",
               environment.most_rooms);
-  environment.objects =
-      small_integer(reader, "environment.objects", standard.objects, 1, kObjectClasses);
-  environment.of_a_class =
-      small_integer(reader, "environment.of_a_class", standard.of_a_class, 1, kMostOfAClass);
-  environment.low_furniture =
-      reader.number("environment.low_furniture", standard.low_furniture, {0.0, kMostFurniture});
-  environment.tall_furniture =
-      reader.number("environment.tall_furniture", standard.tall_furniture, {0.0, kMostFurniture});
+  reader.read("environment.objects", environment.objects, {1, kObjectClasses});
+  reader.read("environment.of_a_class", environment.of_a_class, {1, kMostOfAClass});
+  reader.read("environment.low_furniture", environment.low_furniture, {0.0, kMostFurniture});
+  reader.read("environment.tall_furniture", environment.tall_furniture, {0.0, kMostFurniture});
 }
 
 void read_episode(TomlReader& reader, EnvironmentSettings& environment) {
-  const EnvironmentSettings standard;
-  environment.episodes_per_house = small_integer(reader, "environment.episodes_per_house",
-                                                 standard.episodes_per_house, 1, 1'000'000);
-  environment.step_limit =
-      small_integer(reader, "environment.step_limit", standard.step_limit, 1, kMostSteps);
-  environment.least_start_distance =
-      reader.number("environment.least_start_distance", standard.least_start_distance, {1e-9, 1e3});
-  environment.success_distance =
-      reader.number("environment.success_distance", standard.success_distance,
-                    {kCellMetres, kMostSuccessDistance});
-  environment.action_noise =
-      reader.number("environment.action_noise", standard.action_noise, {0.0, 1.0});
-  environment.step_penalty =
-      reader.number("environment.step_penalty", standard.step_penalty, kWeight);
-  environment.success_reward =
-      reader.number("environment.success_reward", standard.success_reward, kWeight);
-  environment.failed_done_reward =
-      reader.number("environment.failed_done_reward", standard.failed_done_reward, {-1e6, 1e6});
-  environment.shaping_weight =
-      reader.number("environment.shaping_weight", standard.shaping_weight, kWeight);
+  reader.read("environment.episodes_per_house", environment.episodes_per_house, {1, 1'000'000});
+  reader.read("environment.step_limit", environment.step_limit, {1, kMostSteps});
+  reader.read("environment.least_start_distance", environment.least_start_distance, {1e-9, 1e3});
+  reader.read("environment.success_distance", environment.success_distance,
+              {kCellMetres, kMostSuccessDistance});
+  reader.read("environment.action_noise", environment.action_noise, {0.0, 1.0});
+  reader.read("environment.step_penalty", environment.step_penalty, kWeight);
+  reader.read("environment.success_reward", environment.success_reward, kWeight);
+  reader.read("environment.failed_done_reward", environment.failed_done_reward, {-1e6, 1e6});
+  reader.read("environment.shaping_weight", environment.shaping_weight, kWeight);
 }
 
 /// A picture must fit the layers that it goes through.
 void check_encoder(const TomlReader& reader, const PolicySettings& policy) {
-  try {
-    layers_of_picture(policy, objectnav_spec(Senses::rgbd).observations[0]);
-  } catch (const UsageError& mistake) {
-    const char* const key =
-        reader.has("model.encoder_layers") ? "model.encoder_layers" : "model.encoder";
-    throw UsageError(fmt::format("{}: {}", reader.where(key), mistake.what()), mistake.hint);
-  }
+  const char* const key =
+      reader.has("model.encoder_layers") ? "model.encoder_layers" : "model.encoder";
+  with_place(reader.where(key),
+             [&] { layers_of_picture(policy, objectnav_spec(Senses::rgbd).observations[0]); });
 }
 
 /// Pictures go through `model.encoder` as well.
@@ -97,11 +71,11 @@ PolicySettings read_network(TomlReader& reader, Senses senses) {
   }
   refuse_all(reader, {"model.encoder", "model.encoder_layers"},
              "is for environment.observation = \"rgbd\"");
-  policy.embedding = reader.integer("model.embedding", policy.embedding, {1, 1 << 16});
+  reader.read("model.embedding", policy.embedding, {1, 1 << 16});
   policy.memory = choose<PolicyMemory>(
       reader, "model.memory",
       {{"gru", PolicyMemory::gru}, {"lstm", PolicyMemory::lstm}, {"none", PolicyMemory::none}});
-  policy.hidden = reader.integer("model.hidden", policy.hidden, {1, 1 << 16});
+  reader.read("model.hidden", policy.hidden, {1, 1 << 16});
   return policy;
 }
 
@@ -118,7 +92,7 @@ std::unique_ptr<WorkloadSettings> read(TomlReader& reader, Experiment& experimen
   objectnav.environment.senses = choose<Senses>(reader, "environment.observation",
                                                 {{"cells", Senses::cells}, {"rgbd", Senses::rgbd}});
   if (objectnav.environment.senses == Senses::rgbd) {
-    objectnav.environment.marks_goal = reader.boolean("environment.marks_goal", false);
+    reader.read("environment.marks_goal", objectnav.environment.marks_goal);
   } else {
     reader.refuse_if_given("environment.marks_goal", "is for environment.observation = \"rgbd\"");
   }
@@ -132,10 +106,7 @@ std::unique_ptr<WorkloadSettings> read(TomlReader& reader, Experiment& experimen
 }  // namespace
 
 void ObjectNavSettings::show_episode(const RolloutOptions& options) const {
-  const std::uint64_t seed = rollout_seed(options, *this);
-  show_rollout(options, environment, seed,
-               policy_without_network(*options.policy, environment, seed),
-               name_without_network(*options.policy));
+  show_rollout(options, environment, rollout_seed(options, *this));
 }
 
 const ObjectNavSettings& objectnav_of(const Experiment& experiment) {
@@ -147,12 +118,8 @@ std::uint64_t rollout_seed(const RolloutOptions& options, const ObjectNavSetting
   return options.set == EpisodeSet::validation ? settings.learning.validation.seed : 0;
 }
 
-std::int64_t ObjectNavSettings::multiply_adds_per_batch(const RankCount& ranks) const {
-  const std::int64_t mine = count_samplers(learning, 0, ranks.on_a_machine());
-  const std::int64_t at_once =
-      (mine + learning.ppo.num_mini_batch - 1) / learning.ppo.num_mini_batch;
-  return multiply_adds(policy, objectnav_spec(environment.senses)) * at_once *
-         plan_pipeline(learning, nodes_of(learning, ranks)).longest_rollout();
+EnvironmentSpec ObjectNavSettings::assumed_spec() const {
+  return objectnav_spec(environment.senses);
 }
 
 namespace objectnav {

@@ -58,12 +58,10 @@ struct EnvironmentSettings {
 };
 
 struct ObjectNavSettings : ReinforcementSettings {
-  /// For one mini-batch.
-  std::int64_t multiply_adds_per_batch(const RankCount& ranks) const override;
+  EnvironmentSpec assumed_spec() const override;
   void show_episode(const RolloutOptions& options) const override;
 
   EnvironmentSettings environment;
-  PolicySettings policy;
 };
 
 /// The settings of an experiment with this workload.

@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "trainer/data/sampler.h"
-#include "trainer/objectnav/episode_picture.h"
 #include "trainer/objectnav/view.h"
 #include "trainer/report/written_file.h"
 #include "trainer/settings/usage_error.h"
@@ -184,38 +183,30 @@ void show_rollout(const RolloutOptions& options, const EnvironmentSettings& sett
   fmt::print("{}: {}\n", options.output->string(), describe_end(trace));
 }
 
-MovePolicy policy_without_network(PolicyKind kind, const EnvironmentSettings& settings,
-                                  std::uint64_t seed) {
+void show_rollout(const RolloutOptions& options, const EnvironmentSettings& settings,
+                  std::uint64_t seed) {
+  const PolicyKind kind = *options.policy;
   if (kind == PolicyKind::shortest) {
-    return [](const Scene& scene) {
+    const auto along_path = [](const Scene& scene) {
       return shortest_path_move(scene.house, scene.field, scene.episode);
     };
+    return show_rollout(options, settings, seed, along_path, "the shortest path");
   }
+  Random random(seed);
   if (kind == PolicyKind::random) {
-    return [random = Random(seed)](const Scene&) mutable {
-      return static_cast<Move>(random.below(kActions));
-    };
+    const auto by_chance = [&](const Scene&) { return static_cast<Move>(random.below(kActions)); };
+    return show_rollout(options, settings, seed, by_chance, "chance");
   }
   assert(kind == PolicyKind::wander || kind == PolicyKind::doors);
-  const auto walks_to = kind == PolicyKind::doors ? ScriptGoals::goal_and_doors : ScriptGoals::goal;
-  return [settings, walks_to, random = Random(seed)](const Scene& scene) mutable {
+  const bool to_doors = kind == PolicyKind::doors;
+  const auto by_script = [&](const Scene& scene) {
     std::array<std::uint8_t, kObservationBytes> observation;
     observe(scene.house, scene.episode, observation.data());
-    return scripted_move(settings, walks_to, observation.data(), random);
+    return scripted_move(settings, to_doors ? ScriptGoals::goal_and_doors : ScriptGoals::goal,
+                         observation.data(), random);
   };
-}
-
-std::string name_without_network(PolicyKind kind) {
-  switch (kind) {
-    case PolicyKind::wander:
-      return "the script wander";
-    case PolicyKind::doors:
-      return "the script doors";
-    case PolicyKind::random:
-      return "chance";
-    default:
-      return "the shortest path";
-  }
+  show_rollout(options, settings, seed, by_script,
+               to_doors ? "the script doors" : "the script wander");
 }
 
 }  // namespace dtool::trainer

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The map, its legend and the title, element by element.
-#include "trainer/objectnav/episode_picture.h"
+#include "trainer/objectnav/show_rollout.h"
 
 #include <fmt/format.h>
 

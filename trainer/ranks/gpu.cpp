@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Needs LibTorch 2.4 or later.
+// CUDA and NCCL need LibTorch 2.4 or later. In a build without them there are no GPUs, so the
+// functions that use one are never called.
 #include "trainer/ranks/gpu.h"
+
+#ifdef DTOOL_TRAINER_NCCL
 
 #include <ATen/Context.h>
 #include <ATen/cuda/CUDAGraph.h>
@@ -94,3 +97,33 @@ std::function<void()> record(const std::function<void()>& work) {
 }
 
 }  // namespace dtool::trainer::gpu
+
+#else
+
+#include <stdexcept>
+
+namespace dtool::trainer::gpu {
+
+int count() {
+  return 0;
+}
+
+void use(int) {
+  throw std::logic_error("this program is built without CUDA");
+}
+
+c10::intrusive_ptr<CommunicationBackend> connect_nccl(const Meeting&, std::chrono::milliseconds) {
+  throw std::logic_error("this program is built without NCCL");
+}
+
+void prefer_cublas_lt() {
+  throw std::logic_error("this program is built without CUDA");
+}
+
+std::function<void()> record(const std::function<void()>&) {
+  throw std::logic_error("this program is built without CUDA");
+}
+
+}  // namespace dtool::trainer::gpu
+
+#endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Everything that the trainer needs from CUDA and NCCL. gpu.cpp is built if LibTorch has them,
-// no_gpu.cpp otherwise; the rest of the code is the same.
+// Everything that the trainer needs from CUDA and NCCL. Only gpu.cpp depends on whether LibTorch
+// has them.
 #pragma once
 
 #include <c10/core/Device.h>

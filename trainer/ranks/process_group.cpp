@@ -11,7 +11,6 @@
 #include <torch/version.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -21,6 +20,7 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #endif
 
+#include "killfiles/channel/number.h"
 #include "trainer/launch/network.h"
 #include "trainer/ranks/gpu.h"
 #include "trainer/settings/usage_error.h"
@@ -54,9 +54,8 @@ std::set<int> listening_sockets() {
   std::error_code problem;
   for (const auto& each : std::filesystem::directory_iterator("/proc/self/fd", problem)) {
     const std::string name = each.path().filename();
-    int descriptor = -1;
-    std::from_chars(name.data(), name.data() + name.size(), descriptor);
-    if (descriptor >= 0 && listens_for_tcp(descriptor)) found.insert(descriptor);
+    const auto descriptor = host::parse_number<int>(name);
+    if (descriptor && listens_for_tcp(*descriptor)) found.insert(*descriptor);
   }
   return found;
 }
@@ -256,13 +255,21 @@ std::string broadcast_text(const Group& group, const std::string& text) {
   return content;
 }
 
-/// While they wait, RequestExchange watches for failures.
+/// The last one to come opens the door for all.
+void wait_for_all_ranks(const Meeting& meeting, const std::string& what) {
+  if (meeting.place.world_size == 1) return;
+  collectively([&] {
+    if (meeting.store->add(what + "/ranks", 1) == meeting.place.world_size)
+      put(*meeting.store, what + "/ready", "yes");
+    meeting.store->wait({what + "/ready"}, kForAsLongAsItTakes);
+  });
+}
+
 void wait_for_rank_0(const Group& group, const std::string& what) {
   if (group.size == 1) return;
-  constexpr auto kForAsLongAsItTakes = std::chrono::hours(24 * 365);
   const std::string key = what + "/rank 0 is ready";
   collectively([&] {
-    if (group.rank == 0) group.store->set(key, std::vector<std::uint8_t>{1});
+    if (group.rank == 0) put(*group.store, key, "yes");
     if (group.rank != 0) group.store->wait({key}, kForAsLongAsItTakes);
   });
 }

@@ -68,6 +68,11 @@ std::vector<double> sum_over_ranks(const Group& group, const std::vector<double>
 /// Returns when all ranks have called it.
 void wait_for_all_ranks(const Group& group);
 
+/// Returns when all ranks have called this with the same `what`, however long that takes: for work
+/// whose length differs between ranks, and before collective operations, which have a limit. Throws
+/// CollectiveFailed if the store is gone.
+void wait_for_all_ranks(const Meeting& meeting, const std::string& what);
+
 /// Copies rank 0's `tensor` to all ranks, in place; shapes must agree.
 void broadcast(const Group& group, at::Tensor tensor);
 

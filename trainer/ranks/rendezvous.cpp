@@ -68,11 +68,6 @@ std::vector<std::uint8_t> bytes(const std::string& text) {
   return {text.begin(), text.end()};
 }
 
-std::string read(c10d::Store& store, const std::string& key) {
-  const auto value = store.get(key);
-  return {value.begin(), value.end()};
-}
-
 std::string member_key(int rank) {
   return fmt::format("member/{}", rank);
 }
@@ -99,8 +94,8 @@ void let_others_read() {
 
 /// Ends the rendezvous for everybody.
 void call_off(c10d::Store& store, const std::string& reason) {
-  store.set("failure", bytes(reason));
-  store.set("everyone", bytes("no"));
+  put(store, "failure", reason);
+  put(store, "everyone", "no");
   let_others_read();
 }
 
@@ -133,7 +128,7 @@ void gather_everyone(c10d::Store& store, const Place& place, std::chrono::second
     }
     if (store.check({"failure"})) {
       let_others_read();
-      throw OtherRankFailed(read(store, "failure"));
+      throw OtherRankFailed(text_at(store, "failure"));
     }
     if (missing.empty()) break;
     if (Clock::now() >= deadline) {
@@ -144,18 +139,18 @@ void gather_everyone(c10d::Store& store, const Place& place, std::chrono::second
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  store.set("everyone", bytes("yes"));
+  put(store, "everyone", "yes");
 }
 
 void wait_for_everyone(c10d::Store& store, std::chrono::seconds timeout) {
   try {
     store.wait({"everyone"}, timeout + std::chrono::seconds(10));
-    if (read(store, "everyone") == "yes") return;
+    if (text_at(store, "everyone") == "yes") return;
   } catch (const std::exception& problem) {
     throw OtherRankFailed(
         fmt::format("lost rank 0 while waiting for the other ranks: {}", first_line(problem)));
   }
-  throw OtherRankFailed(read(store, "failure"));
+  throw OtherRankFailed(text_at(store, "failure"));
 }
 
 std::shared_ptr<StoreServer> serve_store(const Place& place) {
@@ -214,14 +209,14 @@ void gather(Meeting& meeting, std::chrono::seconds timeout) {
   const Place& place = meeting.place;
   c10d::Store& store = *meeting.store;
   check_agreement(store, place);
-  store.set(member_key(place.rank), bytes(write_member(this_member(place))));
+  put(store, member_key(place.rank), write_member(this_member(place)));
   if (place.rank == 0) {
     gather_everyone(store, place, timeout);
   } else {
     wait_for_everyone(store, timeout);
   }
   for (int rank = 0; rank < place.world_size; ++rank) {
-    meeting.members.push_back(read_member(rank, read(store, member_key(rank))));
+    meeting.members.push_back(read_member(rank, text_at(store, member_key(rank))));
   }
   number_machines(meeting.members);
 }
@@ -250,6 +245,15 @@ Meeting meet(const Place& place, std::chrono::seconds timeout) {
 c10::intrusive_ptr<c10d::Store> connect_store(const Endpoint& listener,
                                               std::chrono::milliseconds timeout) {
   return open_store(listener, nullptr, timeout);
+}
+
+void put(c10d::Store& store, const std::string& key, const std::string& text) {
+  store.set(key, bytes(text));
+}
+
+std::string text_at(c10d::Store& store, const std::string& key) {
+  const auto value = store.get(key);
+  return {value.begin(), value.end()};
 }
 
 bool on_one_machine(const Member& one, const Member& other) {

@@ -51,6 +51,15 @@ Meeting meet(const Place& place, std::chrono::seconds timeout);
 c10::intrusive_ptr<c10d::Store> connect_store(const Endpoint& listener,
                                               std::chrono::milliseconds timeout);
 
+// Texts in the run's store.
+
+/// The time limit of a wait for other ranks: RequestExchange watches for failures meanwhile.
+inline constexpr std::chrono::hours kForAsLongAsItTakes{24 * 365};
+
+void put(c10d::Store& store, const std::string& key, const std::string& text);
+/// Waits until there is one, as long as the store itself does.
+std::string text_at(c10d::Store& store, const std::string& key);
+
 /// The number of machines of the members.
 int count_machines(const std::vector<Member>& members);
 

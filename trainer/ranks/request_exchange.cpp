@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The keys in the store: `asked/<signal>` counts signals to ranks, `fulfilled` the checkpoints that
-// rank 0 has written for SIGTERM, `finished` and `left` the ranks at the end; `failed` is a
-// sentence, which a rank's connection leaves as its will.
+// rank 0 has written for SIGTERM, `left` the ranks that have left; `failed` is a sentence, which a
+// rank's connection leaves as its will.
 #include "trainer/ranks/request_exchange.h"
 
 #include <fmt/format.h>
@@ -10,6 +10,7 @@
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include "trainer/launch/requests.h"
+#include "trainer/ranks/process_group.h"
 #include "trainer/ranks/run_store.h"
 
 namespace dtool::trainer {
@@ -29,13 +30,10 @@ constexpr auto kSameRequest = std::chrono::seconds(4);
 
 /// A rank that is killed says nothing, and the others may be waiting for it. A launcher's store has
 /// no wills.
-void set_will(c10d::Store& store, const std::string& sentence) {
-  if (auto* const own = dynamic_cast<RunStore*>(&store)) own->set_will(kFailureKey, sentence);
-}
-
-void set_silence(c10d::Store& store, std::chrono::seconds limit, const std::string& sentence) {
+void set_will(c10d::Store& store, const std::string& if_closed, std::chrono::seconds limit,
+              const std::string& if_silent) {
   if (auto* const own = dynamic_cast<RunStore*>(&store))
-    own->set_silence(limit, kFailureKey, sentence);
+    own->set_will(kFailureKey, if_closed, limit, if_silent);
 }
 
 std::string asked(int signal) {
@@ -71,18 +69,16 @@ void RequestExchange::work() {
     // ask: no limit for collective operations, which may have to wait for long computations,
     // applies to them.
     const auto store = connect_store(meeting_.place.listener, heartbeat_timeout_);
-    set_will(*store, to_string(meeting_.me()) + " closed its connection");
-    set_silence(*store, heartbeat_timeout_,
-                fmt::format("{} gave no sign of life for {} s", to_string(meeting_.me()),
-                            heartbeat_timeout_.count()));
+    const std::string me = to_string(meeting_.me());
+    set_will(*store, me + " closed its connection", heartbeat_timeout_,
+             fmt::format("{} gave no sign of life for {} s", me, heartbeat_timeout_.count()));
     std::unique_lock lock(mutex_);
     do {
       lock.unlock();
       exchange(*store);
       lock.lock();
     } while (!pause(lock));
-    set_silence(*store, std::chrono::seconds(0), "");
-    set_will(*store, "");
+    set_will(*store, "", heartbeat_timeout_, "");
   } catch (const std::exception&) {
     {
       const std::lock_guard lock(mutex_);
@@ -112,17 +108,13 @@ std::optional<std::string> RequestExchange::find_first_failure() {
 }
 
 void RequestExchange::leave() {
-  c10d::Store& store = *meeting_.store;
-  const auto everyone = static_cast<std::int64_t>(meeting_.members.size());
-  store.add("finished", 1);
-  while (store.add("finished", 0) < everyone) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
+  wait_for_all_ranks(meeting_, "finished");
   stop();
   // Rank 0 holds the store, so it goes last.
+  c10d::Store& store = *meeting_.store;
   store.add("left", 1);
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  while (meeting_.place.rank == 0 && store.add("left", 0) < everyone &&
+  while (meeting_.place.rank == 0 && store.add("left", 0) < meeting_.place.world_size &&
          std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
@@ -131,16 +123,14 @@ void RequestExchange::leave() {
 void RequestExchange::announce(const std::string& reason) noexcept {
   has_failed_ = true;
   try {
-    const std::string text = fmt::format("{}: {}", to_string(meeting_.me()), reason);
-    meeting_.store->set(kFailureKey, std::vector<std::uint8_t>(text.begin(), text.end()));
+    put(*meeting_.store, kFailureKey, fmt::format("{}: {}", to_string(meeting_.me()), reason));
   } catch (const std::exception&) {  // the store is gone, and the others know
   }
 }
 
 void RequestExchange::exchange(c10d::Store& store) {
   if (!has_failed_ && store.check({kFailureKey})) {
-    const auto text = store.get(kFailureKey);
-    const std::string failure(text.begin(), text.end());
+    const std::string failure = text_at(store, kFailureKey);
     // Ends the process only without the lock, for which those wait that it waits for.
     bool is_asked = false;
     {

@@ -4,9 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <stdexcept>
 #include <utility>
+
+#include "killfiles/channel/number.h"
 
 namespace dtool::trainer {
 namespace {
@@ -77,12 +78,9 @@ bool RunStore::ask_whether(const std::string& request) {
 
 std::int64_t RunStore::ask_number(const std::string& request) {
   const auto text = ask(request, "number ", timeout_);
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) {
-    throw std::runtime_error("the run's store answered " + text);
-  }
-  return number;
+  const auto number = host::parse_number<std::int64_t>(text);
+  if (!number) throw std::runtime_error("the run's store answered " + text);
+  return *number;
 }
 
 void RunStore::set(const std::string& key, const std::vector<std::uint8_t>& value) {
@@ -124,14 +122,11 @@ void RunStore::wait(const std::vector<std::string>& keys, const milliseconds& ti
   if (!keys.empty()) ask("wait" + write_all(keys), "done", timeout);
 }
 
-void RunStore::set_will(const std::string& key, const std::string& value) {
-  ask(fmt::format("will {} {}", write_bytes(key), write_bytes(value)), "done", timeout_);
-}
-
-void RunStore::set_silence(std::chrono::seconds limit, const std::string& key,
-                           const std::string& value) {
-  ask(fmt::format("silence {} {} {}", limit.count(), write_bytes(key), write_bytes(value)), "done",
-      timeout_);
+void RunStore::set_will(const std::string& key, const std::string& if_closed,
+                        std::chrono::seconds limit, const std::string& if_silent) {
+  ask(fmt::format("will {} {} {} {}", write_bytes(key), write_bytes(if_closed), limit.count(),
+                  write_bytes(if_silent)),
+      "done", timeout_);
 }
 
 c10::intrusive_ptr<c10d::Store> RunStore::clone() {

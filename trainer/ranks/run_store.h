@@ -39,12 +39,10 @@ class RunStore : public c10d::Store {
   void wait(const std::vector<std::string>& keys,
             const std::chrono::milliseconds& timeout) override;
 
-  /// The value that `key` gets if it has none when this connection ends; empty: none.
-  void set_will(const std::string& key, const std::string& value);
-
-  /// The value that `key` gets if it has none when this connection is silent for `limit`, whole
-  /// seconds up to kLongestSilence.
-  void set_silence(std::chrono::seconds limit, const std::string& key, const std::string& value);
+  /// The values that `key` gets if it has none: when this connection ends, and when it is silent
+  /// for `limit`, up to kLongestSilence. Empty: none.
+  void set_will(const std::string& key, const std::string& if_closed, std::chrono::seconds limit,
+                const std::string& if_silent);
 
   /// Later versions of LibTorch call it: another connection.
   virtual c10::intrusive_ptr<c10d::Store> clone();

@@ -5,7 +5,6 @@
 #include <sys/eventfd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <stdexcept>
 #include <thread>
@@ -13,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "killfiles/channel/number.h"
+#include "killfiles/channel/sha256.h"
 #include "trainer/launch/greeting.h"
 
 namespace dtool::trainer {
@@ -25,12 +26,9 @@ int digit(char each) {
 }
 
 std::int64_t read_number(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) {
-    throw std::invalid_argument("no number");
-  }
-  return number;
+  const auto number = host::parse_number<std::int64_t>(text);
+  if (!number) throw std::invalid_argument("no number");
+  return *number;
 }
 
 using Clock = std::chrono::steady_clock;
@@ -67,9 +65,8 @@ Request read_request(const host::Caller& client, std::string_view line) {
   const bool fits = request.verb == "count"                             ? count == 0
                     : request.verb == "get" || request.verb == "delete" ? count == 1
                     : request.verb == "set" || request.verb == "add"    ? count == 2
-                    : request.verb == "will"                            ? count == 2
                     : request.verb == "swap"                            ? count == 3
-                    : request.verb == "silence"                         ? count == 3
+                    : request.verb == "will"                            ? count == 4
                     : request.verb == "check" || request.verb == "wait" ? count >= 1
                                                                         : false;
   if (!fits) throw std::invalid_argument("no request");
@@ -83,15 +80,7 @@ Request read_request(const host::Caller& client, std::string_view line) {
 }  // namespace
 
 std::string write_bytes(std::string_view bytes) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text = "x";
-  text.reserve(2 * bytes.size() + 1);
-  for (const char each : bytes) {
-    const auto byte = static_cast<unsigned char>(each);
-    text += kDigits[byte / 16];
-    text += kDigits[byte % 16];
-  }
-  return text;
+  return "x" + host::to_hex(bytes);
 }
 
 std::string read_bytes(std::string_view text) {
@@ -119,16 +108,16 @@ class StoreServer::Serving {
  private:
   struct Client {
     host::Caller caller;
-    std::string name = {}, value = {};  ///< its will
-    std::string silent_name = {}, silent_value = {};
-    Clock::duration silence_limit{};  ///< 0: none
-    Clock::duration silence{};        ///< the time since it was heard last
+    std::string name = {}, if_closed = {}, if_silent = {};  ///< its will
+    Clock::duration silence_limit{};
+    Clock::duration silence{};  ///< the time since it was heard last
   };
 
   void serve();
   void let_in(int ready);
   void listen_to(int descriptor);
   void drop(int descriptor);
+  void leave(const std::string& name, const std::string& value);
   void note_silence();
   void perform(const Request& request);
   void answer(const Request& request, std::string_view text);
@@ -188,7 +177,12 @@ void StoreServer::Serving::listen_to(int descriptor) {
 void StoreServer::Serving::drop(int descriptor) {
   const auto gone = clients_.extract(descriptor);
   const Client& client = gone.mapped();
-  if (!client.value.empty() && !values_.contains(client.name)) put(client.name, client.value);
+  leave(client.name, client.if_closed);
+}
+
+/// What a client leaves to the others.
+void StoreServer::Serving::leave(const std::string& name, const std::string& value) {
+  if (!value.empty() && !values_.contains(name)) put(name, value);
 }
 
 void StoreServer::Serving::note_silence() {
@@ -198,15 +192,11 @@ void StoreServer::Serving::note_silence() {
   looked_at_ = now;
   std::vector<std::pair<std::string, std::string>> told;
   for (auto& [descriptor, client] : clients_) {
-    if (client.silence_limit == Clock::duration::zero()) continue;
     client.silence += passed;
     if (client.silence <= client.silence_limit) continue;
-    client.silence_limit = {};
-    told.emplace_back(client.silent_name, client.silent_value);
+    told.emplace_back(client.name, std::exchange(client.if_silent, ""));
   }
-  for (const auto& [name, value] : told) {
-    if (!values_.contains(name)) put(name, value);
-  }
+  for (const auto& [name, value] : told) leave(name, value);
 }
 
 void StoreServer::Serving::answer(const Request& request, std::string_view text) {
@@ -269,17 +259,13 @@ void StoreServer::Serving::perform(const Request& request) {
     const auto now = values_.find(name);
     answer(request, "value " + write_bytes(now == values_.end() ? expected : now->second));
   } else if (request.verb == "will") {
-    Client& client = clients_.at(request.descriptor);
-    client.name = request.name();
-    client.value = read_bytes(request.words[1]);
-    answer(request, "done");
-  } else if (request.verb == "silence") {
-    const auto limit = read_number(request.words[0]);
+    const auto limit = read_number(request.words[2]);
     if (limit < 0 || limit > kLongestSilence.count()) throw std::invalid_argument("no time");
     Client& client = clients_.at(request.descriptor);
+    client.name = request.name();
+    client.if_closed = read_bytes(request.words[1]);
     client.silence_limit = std::chrono::seconds(limit);
-    client.silent_name = read_bytes(request.words[1]);
-    client.silent_value = read_bytes(request.words[2]);
+    client.if_silent = read_bytes(request.words[3]);
     answer(request, "done");
   } else if (request.verb == "delete") {
     answer(request, values_.erase(request.name()) > 0 ? "yes" : "no");

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "trainer/settings/endpoint.h"
+#include "trainer/settings/command_line.h"
 
 namespace dtool::trainer {
 
@@ -27,11 +27,10 @@ inline constexpr const char* kStoreDoor = "store";
 ///   wait NAME...           done, once all are there
 ///   swap NAME OLD NEW      value VALUE: the one that is there then (an absent one is empty)
 ///   delete NAME            yes or no: it was there
-///   will NAME VALUE        done: NAME gets VALUE if it has none when this connection ends;
-///                          an empty VALUE takes that back
-///   silence SECONDS NAME VALUE
-///                          done: the same when this connection is silent for so long; 0 takes
-///                          that back
+///   will NAME IF_CLOSED SECONDS IF_SILENT
+///                          done: if NAME has no value, it gets IF_CLOSED when this connection
+///                          ends, and IF_SILENT when it is silent for so long; the last will
+///                          counts, and empty values leave nothing
 ///   count                  number HOW_MANY
 inline constexpr std::chrono::seconds kLongestSilence{86400};
 

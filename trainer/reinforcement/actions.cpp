@@ -12,7 +12,6 @@
 #include <span>
 
 #include "trainer/data/sampler.h"
-#include "trainer/reinforcement/mini_batches.h"
 
 namespace dtool::trainer {
 namespace {

@@ -16,7 +16,7 @@
 #include "trainer/ranks/gpu.h"
 #include "trainer/reinforcement/kept_samplers.h"
 #include "trainer/reinforcement/learner.h"
-#include "trainer/reinforcement/pipeline.h"
+#include "trainer/reinforcement/ppo_settings.h"
 #include "trainer/reinforcement/rollout.h"
 #include "trainer/reinforcement/validation.h"
 #include "trainer/training/training.h"
@@ -103,8 +103,7 @@ DdPpo::DdPpo(const Run& run, const DdPpoSettings& settings, const MakeEnvironmen
       stragglers_(run.meeting, settings_.ppo.preemption_share,
                   run.experiment.distributed.collective_timeout),
       validator_(make, settings_.validation, policy_, group_) {
-  if (settings_.ppo.normalise_returns == NormaliseReturns::yes)
-    scale_.emplace(mine_.count, settings_.ppo.gamma);
+  if (settings_.ppo.normalise_returns) scale_.emplace(mine_.count, settings_.ppo.gamma);
   progress.environment = samplers_->made_of();
 }
 
@@ -236,8 +235,9 @@ Evaluation DdPpo::evaluate(ProgressLog* log) {
 
 }  // namespace
 
-void train_ddppo(const Run& run, const DdPpoSettings& settings, const MakeEnvironments& make,
-                 Policy& policy) {
+void run_ddppo(const Run& run, const DdPpoSettings& settings, const MakeEnvironments& make,
+               Policy& policy) {
+  if (!settings.validation.follow.empty()) return follow_checkpoints(run, settings, make, policy);
   // Before the first product: otherwise a resumed run would round differently.
   if (run.group.device.is_cuda() && policy.memory_size() <= kSmallMemory) gpu::prefer_cublas_lt();
   DdPpo workload(run, settings, make, policy);

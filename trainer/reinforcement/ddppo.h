@@ -4,15 +4,16 @@
 // learn from it together.
 #pragma once
 
-#include "trainer/reinforcement/policy.h"
+#include "trainer/reinforcement/encoded_policy.h"
 #include "trainer/reinforcement/ppo_settings.h"
 #include "trainer/training/training.h"
 
 namespace dtool::trainer {
 
-/// Trains the policy on all ranks, in the environments that `make` makes, which are its spec's.
-/// Throws as `train` does.
-void train_ddppo(const Run& run, const DdPpoSettings& settings, const MakeEnvironments& make,
-                 Policy& policy);
+/// Trains the policy on all ranks, in the environments that `make` makes, which are its spec's; or,
+/// with `validation.follow`, only validates another run's. Throws as `train` or as
+/// `follow_checkpoints` does.
+void run_ddppo(const Run& run, const DdPpoSettings& settings, const MakeEnvironments& make,
+               Policy& policy);
 
 }  // namespace dtool::trainer

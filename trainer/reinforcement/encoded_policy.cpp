@@ -27,8 +27,8 @@ EncodedPolicy::EncodedPolicy(const EnvironmentSpec& spec, const PolicySettings& 
                              at::Device device)
     : spec_(spec), device_(device), kind_(settings.memory), encoder_(spec, settings, "", device) {
   std::int64_t width = encoder_.width();
-  if (settings.critic == Critic::separate) of_critic_.emplace(spec, settings, "critic.", device);
-  if (settings.normalise_observations == NormaliseObservations::yes) {
+  if (settings.separate_critic) of_critic_.emplace(spec, settings, "critic.", device);
+  if (settings.normalise_observations) {
     if (count_numbers(spec) == 0) {
       throw UsageError(
           "model.normalise_observations is for numbers, but the environment shows none");

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "trainer/data/sampler.h"
 #include "trainer/model/model.h"
 #include "trainer/ranks/process_group.h"
 #include "trainer/ranks/rendezvous.h"
-#include "trainer/reinforcement/mini_batches.h"
 #include "trainer/reinforcement/ppo_settings.h"
 #include "trainer/reinforcement/rollout.h"
 

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "trainer/reinforcement/mini_batches.h"
+#include "trainer/data/sampler.h"
 #include "trainer/reinforcement/ppo_loss.h"
 
 namespace dtool::trainer {

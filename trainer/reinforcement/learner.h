@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "trainer/ranks/process_group.h"
-#include "trainer/reinforcement/pipeline.h"
 #include "trainer/reinforcement/ppo_loss.h"
 #include "trainer/reinforcement/ppo_settings.h"
 #include "trainer/reinforcement/rollout.h"

@@ -118,23 +118,17 @@ bool fits(const std::vector<Layer>& layers, const Shape& picture) {
 
 /// The layers of `encoder_layers`, which must do the same in training and in use.
 std::vector<Layer> read_encoder_layers(TomlReader& reader) {
-  const auto mistake = [&](const std::string& what, const std::string& hint) {
-    return UsageError(fmt::format("{}: {}", reader.where("model.encoder_layers"), what), hint);
-  };
   reader.refuse_if_given("model.encoder", "does not go together with model.encoder_layers");
-  std::vector<Layer> layers;
-  try {
-    layers = parsed(reader.texts("model.encoder_layers", {}));
-  } catch (const UsageError& of_layer) {
-    throw mistake(of_layer.what(), of_layer.hint);
-  }
-  for (const Layer& each : layers) {
-    if (each.kind != LayerKind::batch_norm && each.kind != LayerKind::dropout) continue;
-    throw mistake(
-        fmt::format("layer '{}' is not for policies, which act as they learn", each.words),
-        "such as \"group_norm 4\"");
-  }
-  return layers;
+  return with_place(reader.where("model.encoder_layers"), [&] {
+    auto layers = parsed(reader.texts("model.encoder_layers", {}));
+    for (const Layer& each : layers) {
+      if (each.kind != LayerKind::batch_norm && each.kind != LayerKind::dropout) continue;
+      throw UsageError(
+          fmt::format("layer '{}' is not for policies, which act as they learn", each.words),
+          "such as \"group_norm 4\"");
+    }
+    return layers;
+  });
 }
 
 std::int64_t multiply_adds(const std::vector<Layer>& layers, const Shape& in) {
@@ -157,25 +151,20 @@ PolicySettings read_policy(TomlReader& reader, const PolicySettings& standard) {
   policy.layers = reader.integers("model.layers", standard.layers, kWidths);
   policy.activation =
       parse_layer(reader.word("model.activation", {"tanh", "relu"}, standard.activation.words));
-  policy.embedding = reader.integer("model.embedding", standard.embedding, kWidths);
+  reader.read("model.embedding", policy.embedding, kWidths);
   const std::vector<std::string> memories = {"none", "gru", "lstm"};
   const std::string memory =
       reader.word("model.memory", memories, memories[static_cast<std::size_t>(standard.memory)]);
   policy.memory = memory == "none"  ? PolicyMemory::none
                   : memory == "gru" ? PolicyMemory::gru
                                     : PolicyMemory::lstm;
-  policy.hidden = reader.integer("model.hidden", standard.hidden, kWidths);
-  policy.critic = reader.boolean("model.separate_critic", standard.critic == Critic::separate)
-                      ? Critic::separate
-                      : Critic::shared;
-  if (policy.critic == Critic::separate && policy.memory != PolicyMemory::none) {
+  reader.read("model.hidden", policy.hidden, kWidths);
+  reader.read("model.separate_critic", policy.separate_critic);
+  if (policy.separate_critic && policy.memory != PolicyMemory::none) {
     throw UsageError(fmt::format("{}: a critic of its own goes with model.memory = \"none\" only",
                                  reader.where("model.separate_critic")));
   }
-  const bool normalises = standard.normalise_observations == NormaliseObservations::yes;
-  policy.normalise_observations = reader.boolean("model.normalise_observations", normalises)
-                                      ? NormaliseObservations::yes
-                                      : NormaliseObservations::no;
+  reader.read("model.normalise_observations", policy.normalise_observations);
   return policy;
 }
 
@@ -187,13 +176,8 @@ std::vector<Layer> layers_of_picture(const PolicySettings& settings, const Obser
                     picture.name, fmt::join(picture.shape, ", ")));
   }
   if (!settings.encoder_layers.empty()) {
-    try {
-      shapes_along(settings.encoder_layers, picture.shape);
-    } catch (const UsageError& mistake) {
-      throw UsageError(
-          fmt::format("model.encoder_layers: the observation {}: {}", picture.name, mistake.what()),
-          mistake.hint);
-    }
+    with_place("model.encoder_layers: the observation " + picture.name,
+               [&] { shapes_along(settings.encoder_layers, picture.shape); });
     return settings.encoder_layers;
   }
   std::vector<Layer> layers = layers_of(settings.encoder, picture.shape);
@@ -234,7 +218,7 @@ std::int64_t multiply_adds(const PolicySettings& settings, const EnvironmentSpec
     sum += multiply_adds(layers_of_numbers(settings), {numbers});
     width += settings.layers.empty() ? numbers : settings.layers.back();
   }
-  if (settings.critic == Critic::separate) sum *= 2;
+  if (settings.separate_critic) sum *= 2;
   if (settings.memory != PolicyMemory::none) {
     const std::int64_t gates = settings.memory == PolicyMemory::gru ? 3 : 4;
     sum += gates * settings.hidden * (width + settings.hidden);

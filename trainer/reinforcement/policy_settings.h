@@ -17,11 +17,6 @@ namespace dtool::trainer {
 /// What a policy knows of the steps before: nothing, or what a recurrent layer keeps.
 enum class PolicyMemory { none, gru, lstm };
 
-/// Whether the critic looks through the actor's layers or has its own.
-enum class Critic { shared, separate };
-
-enum class NormaliseObservations { no, yes };
-
 /// An observation's codes, numbers and pictures each go through an encoder. Side by side, the
 /// results go through the memory, if any, to the actions' parameters and the value.
 struct PolicySettings {
@@ -31,9 +26,9 @@ struct PolicySettings {
   Layer activation = parse_layer("tanh");       ///< it follows each of these
   std::int64_t embedding = 64;                  ///< values of the encoded codes
   PolicyMemory memory = PolicyMemory::none;
-  std::int64_t hidden = 128;  ///< values of the memory
-  Critic critic = Critic::shared;
-  NormaliseObservations normalise_observations = NormaliseObservations::no;
+  std::int64_t hidden = 128;     ///< values of the memory
+  bool separate_critic = false;  ///< whether the critic has layers of its own, or the actor's
+  bool normalise_observations = false;
   Precision precision = Precision::float32;  ///< the encoders', which `read_policy` does not read
 };
 

@@ -17,7 +17,7 @@ namespace {
 at::Tensor value_losses(const PpoSettings& settings, const at::Tensor& values,
                         const TakenSteps& taken) {
   const at::Tensor errors = (values - taken.returns).square();
-  if (settings.use_clipped_value_loss == ClippedValueLoss::no) return 0.5 * errors;
+  if (!settings.use_clipped_value_loss) return 0.5 * errors;
   const at::Tensor moved = (values - taken.values).clamp(-settings.clip_param, settings.clip_param);
   return 0.5 * at::maximum(errors, (taken.values + moved - taken.returns).square());
 }

@@ -4,8 +4,6 @@ include_guard()
 target_sources(dtool_trainer PRIVATE
   trainer/reinforcement/environments.cpp
   trainer/reinforcement/gru_gates.cpp
-  trainer/reinforcement/mini_batches.cpp
-  trainer/reinforcement/pipeline.cpp
   trainer/reinforcement/policy_settings.cpp
   trainer/reinforcement/ppo_settings.cpp)
 target_sources(dtool_trainer_torch PRIVATE

@@ -11,10 +11,10 @@
 #include <thread>
 #include <vector>
 
+#include "trainer/data/sampler.h"
 #include "trainer/ranks/rendezvous.h"
-#include "trainer/reinforcement/mini_batches.h"
+#include "trainer/reinforcement/encoded_policy.h"
 #include "trainer/reinforcement/observation_encoder.h"
-#include "trainer/reinforcement/policy.h"
 #include "trainer/training/graphed_step.h"
 
 namespace dtool::trainer {

@@ -22,8 +22,8 @@
 #include "trainer/report/progress_log.h"
 #include "trainer/settings/experiment.h"
 #include "trainer/settings/usage_error.h"
-#include "trainer/training/checkpoint_folder.h"
 #include "trainer/training/checkpoint_reader.h"
+#include "trainer/training/checkpoint_writer.h"
 #include "trainer/training/snapshot.h"
 
 namespace dtool::trainer {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "trainer/ranks/process_group.h"
-#include "trainer/reinforcement/policy.h"
+#include "trainer/reinforcement/encoded_policy.h"
 #include "trainer/reinforcement/ppo_settings.h"
 #include "trainer/report/progress_log.h"
 #include "trainer/training/training.h"

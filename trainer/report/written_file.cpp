@@ -17,20 +17,17 @@ namespace {
   throw std::system_error(errno, std::generic_category(), "cannot write " + file.string());
 }
 
-void flush_folder(const std::filesystem::path& folder) {
-  const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) fail(folder);
-  fsync(descriptor);  // some network file systems refuse it for folders, and then need none
-  close(descriptor);
+/// Opens a file that must be there, or that the flags have made. Throws std::system_error.
+host::Descriptor must_open(const std::filesystem::path& file, int flags) {
+  host::Descriptor descriptor(open(file.c_str(), flags | O_CLOEXEC, 0644));
+  if (!descriptor.is_open()) fail(file);
+  return descriptor;
 }
 
-void write_all(int descriptor, std::string_view bytes, const std::filesystem::path& file) {
-  while (!bytes.empty()) {
-    const auto part = write(descriptor, bytes.data(), bytes.size());
-    if (part < 0 && errno == EINTR) continue;
-    if (part < 0) fail(file);
-    bytes.remove_prefix(static_cast<std::size_t>(part));
-  }
+void flush_folder_of(const std::filesystem::path& file) {
+  const auto folder = file.parent_path();
+  // Some network file systems refuse it for folders, and then need none.
+  fsync(must_open(folder.empty() ? "." : folder, O_RDONLY | O_DIRECTORY).get());
 }
 
 /// A device or a pipe, such as /dev/stdout, that a file must not take the place of.
@@ -46,20 +43,32 @@ enum class Written { file, no_file };
 /// A file is made or made empty, and flushed, which a pipe or a device cannot be.
 void write_to(const std::filesystem::path& file, Written what,
               const std::function<void(const Sink&)>& write) {
-  const int flags = what == Written::file ? O_CREAT | O_TRUNC : 0;
-  const int descriptor = open(file.c_str(), O_WRONLY | O_CLOEXEC | flags, 0644);
-  if (descriptor < 0) fail(file);
-  try {
-    write([&](std::string_view bytes) { write_all(descriptor, bytes, file); });
-  } catch (...) {
-    close(descriptor);
-    throw;
-  }
-  const bool flushed = what == Written::no_file || fsync(descriptor) == 0;
-  if (close(descriptor) != 0 || !flushed) fail(file);
+  host::Descriptor descriptor =
+      must_open(file, O_WRONLY | (what == Written::file ? O_CREAT | O_TRUNC : 0));
+  write([&](std::string_view bytes) {
+    if (!write_all(descriptor.get(), bytes)) fail(file);
+  });
+  const bool flushed = what == Written::no_file || fsync(descriptor.get()) == 0;
+  if (close(descriptor.release()) != 0 || !flushed) fail(file);
 }
 
 }  // namespace
+
+bool write_all(int descriptor, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const auto part = write(descriptor, bytes.data(), bytes.size());
+    if (part < 0 && errno == EINTR) continue;
+    if (part < 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(part));
+  }
+  return true;
+}
+
+void name_when_whole(const std::filesystem::path& from, const std::filesystem::path& to) {
+  if (fsync(must_open(from, O_RDONLY).get()) != 0 && errno != EINVAL) fail(from);
+  std::filesystem::rename(from, to);
+  flush_folder_of(to);
+}
 
 void write_whole(const std::filesystem::path& file, const std::string& content) {
   write_whole(file, [&](const Sink& sink) { sink(content); });
@@ -78,36 +87,22 @@ void write_whole(const std::filesystem::path& file, const std::function<void(con
     std::filesystem::remove(temporary, ignored);
     throw;
   }
-  flush_folder(file.parent_path().empty() ? "." : file.parent_path());
+  flush_folder_of(file);
 }
-
-namespace {
-
-[[noreturn]] void fail(const std::string& name) {
-  throw std::system_error(errno, std::generic_category(), "cannot write " + name);
-}
-
-}  // namespace
 
 AppendFile::AppendFile(const std::filesystem::path& file, HalfLine half_line)
-    : name_(file.string()),
-      descriptor_(open(file.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) {
-  if (descriptor_ < 0) fail(name_);
+    : name_(file), descriptor_(must_open(file, O_RDWR | O_CREAT | O_APPEND)) {
   if (half_line == HalfLine::cut) cut_half_line();
 }
 
-AppendFile::~AppendFile() {
-  close(descriptor_);
-}
-
 void AppendFile::cut_half_line() {
-  off_t end = lseek(descriptor_, 0, SEEK_END);
+  off_t end = lseek(descriptor_.get(), 0, SEEK_END);
   const off_t size = end;
   std::array<char, 4096> block{};
   while (end > 0) {
     const off_t begin = end > static_cast<off_t>(block.size()) ? end - block.size() : 0;
     const auto length =
-        pread(descriptor_, block.data(), static_cast<std::size_t>(end - begin), begin);
+        pread(descriptor_.get(), block.data(), static_cast<std::size_t>(end - begin), begin);
     if (length != end - begin) return;  // a pipe or a device: its content must not be cut
     const auto line_break =
         std::string_view(block.data(), static_cast<std::size_t>(length)).rfind('\n');
@@ -116,22 +111,14 @@ void AppendFile::cut_half_line() {
     end += static_cast<off_t>(line_break) + 1;
     break;
   }
-  if (end < size && ftruncate(descriptor_, end) != 0) fail(name_);
+  if (end < size && ftruncate(descriptor_.get(), end) != 0) fail(name_);
 }
 
 void AppendFile::append(std::string_view piece) {
-  const off_t before = lseek(descriptor_, 0, SEEK_END);
-  std::size_t done = 0;
-  while (done < piece.size()) {
-    const auto part = write(descriptor_, piece.data() + done, piece.size() - done);
-    if (part < 0 && errno == EINTR) continue;
-    if (part < 0) break;
-    done += static_cast<std::size_t>(part);
-  }
-  if (done == piece.size()) return;
+  const off_t before = lseek(descriptor_.get(), 0, SEEK_END);
+  if (write_all(descriptor_.get(), piece)) return;
   const int error = errno;
-  if (done > 0) [[maybe_unused]]
-    const int taken_back = ftruncate(descriptor_, before);
+  [[maybe_unused]] const int taken_back = ftruncate(descriptor_.get(), before);
   errno = error;
   fail(name_);
 }

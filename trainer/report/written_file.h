@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "killfiles/channel/wire.h"
+
 namespace dtool::trainer {
 
 /// What a file is called until it is complete: this stands behind its name.
@@ -24,6 +26,12 @@ void write_whole(const std::filesystem::path& file, const std::function<void(con
 /// The same with all bytes at once.
 void write_whole(const std::filesystem::path& file, const std::string& content);
 
+/// Writes all of the bytes; false if the system refuses, with errno.
+bool write_all(int descriptor, std::string_view bytes);
+
+/// Flushes the file `from` to the disk, then renames it to `to`. Throws std::system_error.
+void name_when_whole(const std::filesystem::path& from, const std::filesystem::path& to);
+
 // A file that grows by whole pieces, for metrics.jsonl and TensorBoard's events. A reader never
 // finds a partial line, neither during writing nor after the writer was killed.
 
@@ -35,9 +43,6 @@ class AppendFile {
   /// Makes the file if it is missing. `HalfLine::cut` removes everything after the last line break,
   /// which a power failure or a full disk may have left. Throws std::system_error.
   AppendFile(const std::filesystem::path& file, HalfLine half_line);
-  ~AppendFile();
-  AppendFile(const AppendFile&) = delete;
-  AppendFile& operator=(const AppendFile&) = delete;
 
   /// Writes all of `piece` with one write, or nothing: a partial write is undone. Throws
   /// std::system_error.
@@ -46,8 +51,8 @@ class AppendFile {
  private:
   void cut_half_line();
 
-  std::string name_;
-  int descriptor_ = -1;
+  std::filesystem::path name_;
+  host::Descriptor descriptor_;
 };
 
 }  // namespace dtool::trainer

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <stdexcept>
 
 #include "trainer/settings/usage_error.h"
 
@@ -48,30 +47,40 @@ std::int64_t parse_size(std::string_view text) {
   return value << shift;
 }
 
-std::vector<Way> all_ways() {
-  std::vector<Way> ways = {{Way::Kind::library, {}}, {Way::Kind::links, {}}};
-  for (const Algorithm each : kAlgorithms) ways.push_back({Way::Kind::algorithm, each});
-  return ways;
-}
-
-/// Throws the error for a word that none of `known` is.
-template <class Known>
-[[noreturn]] void unknown(const char* flag, std::string_view word, const Known& known) {
-  std::vector<std::string_view> names;
-  for (const auto& each : known) names.push_back(to_string(each));
-  throw UsageError(fmt::format("--{}: there is no '{}'", flag, word),
-                   fmt::format("there are {}", fmt::join(names, ", ")));
-}
+constexpr Way kWays[] = {Way::library,          Way::links,   Way::ring, Way::pairwise,
+                         Way::halving_doubling, Way::doubling};
 
 template <class Each>
 void add_once(std::vector<Each>& list, const Each& element) {
   if (std::find(list.begin(), list.end(), element) == list.end()) list.push_back(element);
 }
 
+bool is_called(Way way, std::string_view word) {
+  return word == to_string(way);
+}
+
 bool is_called(Operation operation, std::string_view word) {
   if (word == to_string(operation)) return true;
   if (operation == Operation::send_recv) return word == "send" || word == "recv";
   return operation == Operation::isend_irecv && (word == "isend" || word == "irecv");
+}
+
+/// The elements of `known` that a flag's value lists, each once. Throws UsageError.
+template <class Each, std::size_t count>
+std::vector<Each> parse_names(const char* flag, std::string_view text, const Each (&known)[count]) {
+  std::vector<Each> list;
+  for (const auto word : split(text)) {
+    const auto found =
+        std::ranges::find_if(known, [&](Each each) { return is_called(each, word); });
+    if (found == std::end(known)) {
+      std::vector<std::string_view> names;
+      for (const Each each : known) names.push_back(to_string(each));
+      throw UsageError(fmt::format("--{}: there is no '{}'", flag, word),
+                       fmt::format("there are {}", fmt::join(names, ", ")));
+    }
+    add_once(list, *found);
+  }
+  return list;
 }
 
 }  // namespace
@@ -83,27 +92,23 @@ std::string_view to_string(Operation operation) {
   return kNames[static_cast<std::size_t>(operation)];
 }
 
-std::string_view to_string(const Way& way) {
-  if (way.kind == Way::Kind::algorithm) return to_string(way.algorithm);
-  return way.kind == Way::Kind::library ? "library" : "links";
+std::string_view to_string(Way way) {
+  constexpr std::string_view kNames[] = {"auto",     "library",          "links",   "ring",
+                                         "pairwise", "halving_doubling", "doubling"};
+  return kNames[static_cast<std::size_t>(way)];
 }
 
-bool can_do(Operation operation, const Way& way) {
-  switch (way.kind) {
-    case Way::Kind::library:
-      return true;
-    case Way::Kind::links:
-      return operation == Operation::send_recv || operation == Operation::isend_irecv;
-    case Way::Kind::algorithm:
-      return operation == Operation::all_reduce;
-  }
-  return false;
+bool can_do(Operation operation, Way way) {
+  if (way == Way::library) return true;
+  return way == Way::links
+             ? operation == Operation::send_recv || operation == Operation::isend_irecv
+             : operation == Operation::all_reduce;
 }
 
 CommOptions::CommOptions()
     : sizes(parse_sizes("1k-16M")),
       operations(std::begin(kOperations), std::end(kOperations)),
-      ways(all_ways()) {}
+      ways(std::begin(kWays), std::end(kWays)) {}
 
 std::vector<std::int64_t> parse_sizes(std::string_view text) {
   std::vector<std::int64_t> sizes;
@@ -123,27 +128,13 @@ std::vector<std::int64_t> parse_sizes(std::string_view text) {
 }
 
 std::vector<Operation> parse_operations(std::string_view text) {
-  std::vector<Operation> operations;
-  for (const auto word : split(text)) {
-    const auto found = std::find_if(std::begin(kOperations), std::end(kOperations),
-                                    [&](Operation each) { return is_called(each, word); });
-    if (found == std::end(kOperations)) unknown("operations", word, kOperations);
-    add_once(operations, *found);
-  }
-  std::sort(operations.begin(), operations.end());
+  auto operations = parse_names("operations", text, kOperations);
+  std::ranges::sort(operations);
   return operations;
 }
 
 std::vector<Way> parse_ways(std::string_view text) {
-  const auto known = all_ways();
-  std::vector<Way> ways;
-  for (const auto word : split(text)) {
-    const auto found = std::find_if(known.begin(), known.end(),
-                                    [&](const Way& each) { return word == to_string(each); });
-    if (found == known.end()) unknown("algorithms", word, known);
-    add_once(ways, *found);
-  }
-  return ways;
+  return parse_names("algorithms", text, kWays);
 }
 
 Carrier parse_carrier(std::string_view text) {
@@ -157,27 +148,6 @@ Backend parse_backend(std::string_view text) {
   if (text == "gloo") return Backend::gloo;
   if (text == "nccl") return Backend::nccl;
   throw UsageError(fmt::format("--backend: there is no '{}'", text), "there are auto, gloo, nccl");
-}
-
-std::string_view to_string(Algorithm algorithm) {
-  switch (algorithm) {
-    case Algorithm::ring:
-      return "ring";
-    case Algorithm::pairwise:
-      return "pairwise";
-    case Algorithm::halving_doubling:
-      return "halving_doubling";
-    case Algorithm::doubling:
-      return "doubling";
-  }
-  throw std::logic_error("no such algorithm");
-}
-
-std::optional<Algorithm> algorithm_of(std::string_view name) {
-  for (const Algorithm each : kAlgorithms) {
-    if (to_string(each) == name) return each;
-  }
-  return std::nullopt;
 }
 
 }  // namespace dtool::trainer

@@ -14,16 +14,9 @@
 
 namespace dtool::trainer {
 
-// The algorithms of all-reduce that are made of messages, and their names.
-
-enum class Algorithm { ring, pairwise, halving_doubling, doubling };
-
-inline constexpr Algorithm kAlgorithms[] = {Algorithm::ring, Algorithm::pairwise,
-                                            Algorithm::halving_doubling, Algorithm::doubling};
-
-/// `ring`, `pairwise`, `halving_doubling`, `doubling`.
-std::string_view to_string(Algorithm algorithm);
-std::optional<Algorithm> algorithm_of(std::string_view name);
+/// The algorithms of all-reduce that are made of messages.
+inline constexpr Way kAlgorithms[] = {Way::ring, Way::pairwise, Way::halving_doubling,
+                                      Way::doubling};
 
 enum class Operation {
   send_recv,    ///< a message there and one back, one side after the other
@@ -44,24 +37,11 @@ inline constexpr Operation kOperations[] = {
 
 std::string_view to_string(Operation operation);
 
-/// How an operation is done.
-struct Way {
-  enum class Kind {
-    library,    ///< gloo or NCCL, by c10d
-    links,      ///< a message over our links
-    algorithm,  ///< one of our algorithms, made of messages
-  };
-  Kind kind = Kind::library;
-  Algorithm algorithm{};  ///< set if `kind` is algorithm
-
-  bool operator==(const Way&) const = default;
-};
-
 /// `library`, `links`, or the algorithm's name.
-std::string_view to_string(const Way& way);
+std::string_view to_string(Way way);
 
 /// Whether there is such a row: our algorithms exist for all_reduce, links for messages.
-bool can_do(Operation operation, const Way& way);
+bool can_do(Operation operation, Way way);
 
 /// What carries the messages of our algorithms.
 enum class Carrier { links, library };

@@ -8,11 +8,24 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "trainer/settings/comm_options.h"
-#include "trainer/settings/endpoint.h"
 
 namespace dtool::trainer {
+
+struct Endpoint {
+  std::string host;  ///< a name, an IPv4 address, or an IPv6 address without brackets
+  std::uint16_t port = 0;
+
+  bool operator==(const Endpoint&) const = default;
+};
+
+/// Reads `IP:PORT`, `name:PORT` or `[v6::address]:PORT`. Throws UsageError.
+Endpoint parse_endpoint(std::string_view text);
+
+/// The text that `parse_endpoint` reads.
+std::string to_string(const Endpoint& endpoint);
 
 /// Where episodes come from: those that a policy trains on, or those that it is validated on.
 enum class EpisodeSet { training, validation };

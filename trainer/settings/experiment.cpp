@@ -5,11 +5,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 
+#include "killfiles/channel/number.h"
 #include "trainer/settings/toml_reader.h"
+#include "trainer/settings/usage_error.h"
 
 namespace dtool::trainer {
 
@@ -39,13 +40,13 @@ DistributedSettings read_distributed(TomlReader& reader) {
   distributed.backend = choose<Backend>(
       reader, "distributed.backend",
       {{"auto", Backend::automatic}, {"gloo", Backend::gloo}, {"nccl", Backend::nccl}});
-  distributed.all_reduce = choose<AllReduce>(reader, "distributed.all_reduce",
-                                             {{"auto", AllReduce::automatic},
-                                              {"library", AllReduce::library},
-                                              {"ring", AllReduce::ring},
-                                              {"pairwise", AllReduce::pairwise},
-                                              {"halving_doubling", AllReduce::halving_doubling},
-                                              {"doubling", AllReduce::doubling}});
+  distributed.all_reduce = choose<Way>(reader, "distributed.all_reduce",
+                                       {{"auto", Way::automatic},
+                                        {"library", Way::library},
+                                        {"ring", Way::ring},
+                                        {"pairwise", Way::pairwise},
+                                        {"halving_doubling", Way::halving_doubling},
+                                        {"doubling", Way::doubling}});
   distributed.collective_timeout = std::chrono::seconds(
       reader.integer("distributed.collective_timeout_seconds", 60, {1, 86400}));
   distributed.heartbeat_timeout = std::chrono::seconds(
@@ -63,10 +64,8 @@ std::optional<std::string> process_environment(const std::string& name) {
 }
 
 std::int64_t standard_heartbeat_timeout(const Environment& environment) {
-  const std::string text = environment("DTOOL_LOST_AFTER").value_or("");
-  std::int64_t seconds = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (error != std::errc() || end != text.data() + text.size()) return 60;
+  const auto text = environment("DTOOL_LOST_AFTER").value_or("");
+  const auto seconds = host::parse_number<std::int64_t>(text).value_or(60);
   return std::clamp(seconds, kHeartbeatTimeout.least, kHeartbeatTimeout.most);
 }
 
@@ -118,6 +117,14 @@ Experiment read_experiment(const std::filesystem::path& file) {
   reader.refuse_unknown_keys();
   experiment.settings = reader.settings();
   return experiment;
+}
+
+void check_machines(const Experiment& experiment, const std::filesystem::path& file, int machines) {
+  if (experiment.distributed_nodes.value_or(machines) == machines) return;
+  throw UsageError(
+      fmt::format("{}: distributed_nodes is {}, but this run has {} machine{}", file.string(),
+                  *experiment.distributed_nodes, machines, machines == 1 ? "" : "s"),
+      "drop the key, or make it the number of machines");
 }
 
 double scaled_learning_rate(double learning_rate, Scaling scaling, int world_size) {

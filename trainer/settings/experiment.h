@@ -91,8 +91,17 @@ enum class OptimizerKind { adam, adamw, sgd, lamb };
 
 enum class Backend { automatic, gloo, nccl };
 
-/// How gradients are added over the ranks: by the backend, or by one of our algorithms.
-enum class AllReduce { automatic, library, ring, pairwise, halving_doubling, doubling };
+/// How the ranks do a collective operation, such as the sum of gradients.
+enum class Way {
+  automatic,  ///< the fastest for the number of bytes
+  library,    ///< by gloo or NCCL, through c10d
+  links,      ///< a message over our links
+  // Algorithms of our own for all-reduce, made of messages:
+  ring,
+  pairwise,
+  halving_doubling,
+  doubling,
+};
 
 struct OptimizerSettings {
   OptimizerKind kind{};
@@ -117,7 +126,7 @@ struct CheckpointSettings {
 
 struct DistributedSettings {
   Backend backend{};
-  AllReduce all_reduce{};
+  Way all_reduce{};  ///< any but `links`
   std::chrono::seconds collective_timeout{};
   std::chrono::seconds heartbeat_timeout{};
 };
@@ -147,6 +156,9 @@ struct OptimizerStandards {
   double clip_norm = 0;
   std::string why_no_scaling = {};  ///< empty: `optimizer.scale_learning_rate` is allowed
 };
+
+/// Throws UsageError if the experiment is for another number of machines. `file` names it.
+void check_machines(const Experiment& experiment, const std::filesystem::path& file, int machines);
 
 /// For a workload's reader, since the tables are read in the order in which they are shown. Throws
 /// UsageError.

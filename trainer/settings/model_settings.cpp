@@ -5,12 +5,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <charconv>
 #include <functional>
 #include <numeric>
 #include <sstream>
 #include <utility>
 
+#include "killfiles/channel/number.h"
 #include "killfiles/nearest.h"
 #include "trainer/settings/toml_reader.h"
 #include "trainer/settings/usage_error.h"
@@ -23,14 +23,10 @@ std::vector<Layer> read_layers(TomlReader& reader, ModelKind kind) {
   std::vector<Layer> layers;
   if (reader.has("model.layers")) {
     reader.refuse_if_given("model.hidden", "does not go together with model.layers");
-    for (const auto& words : reader.texts("model.layers", {})) {
-      try {
+    with_place(reader.where("model.layers"), [&] {
+      for (const auto& words : reader.texts("model.layers", {}))
         layers.push_back(parse_layer(words));
-      } catch (const UsageError& mistake) {
-        throw UsageError(fmt::format("{}: {}", reader.where("model.layers"), mistake.what()),
-                         mistake.hint);
-      }
-    }
+    });
     return layers;
   }
   std::vector<std::int64_t> standard = {50};
@@ -157,14 +153,10 @@ class Words {
   template <class Number>
   Number number(const char* what, Number least, Number most) {
     const std::string word = take();
-    Number value{};
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    if (error != std::errc() || end != word.data() + word.size() ||
-        !(value >= least && value <= most)) {
-      throw UsageError(fmt::format("layer '{}': {} must be from {} to {}, not '{}'", line_, what,
-                                   least, most, word));
-    }
-    return value;
+    const auto value = host::parse_number<Number>(word);
+    if (value && *value >= least && *value <= most) return *value;
+    throw UsageError(fmt::format("layer '{}': {} must be from {} to {}, not '{}'", line_, what,
+                                 least, most, word));
   }
 
  private:

@@ -139,11 +139,11 @@ std::optional<TomlReader::Found> TomlReader::find(const std::string& key) const 
 }
 
 template <class Value>
-std::optional<Value> TomlReader::read(const std::string& key, Getter<Value> get) {
+std::optional<Value> TomlReader::get(const std::string& key, Getter<Value> getter) {
   known_.push_back(key);
   const auto found = find(key);
   if (!found) return std::nullopt;
-  return with_usage_error([&] { return (found->table.*get)(found->name); });
+  return with_usage_error([&] { return (found->table.*getter)(found->name); });
 }
 
 template <class Number>
@@ -163,7 +163,7 @@ Value TomlReader::remember(const std::string& key, const std::optional<Value>& g
 
 std::optional<std::int64_t> TomlReader::integer_if_given(const std::string& key,
                                                          Limits<std::int64_t> limits) {
-  const auto value = read(key, &StrictTable::integer);
+  const auto value = get(key, &StrictTable::integer);
   if (!value) return std::nullopt;
   check_limits(key, *value, limits);
   return remember<std::int64_t>(key, value, 0);
@@ -176,7 +176,7 @@ std::int64_t TomlReader::integer(const std::string& key, std::int64_t standard,
 }
 
 std::optional<double> TomlReader::number_if_given(const std::string& key, Limits<double> limits) {
-  const auto value = read(key, &StrictTable::number);
+  const auto value = get(key, &StrictTable::number);
   if (!value) return std::nullopt;
   check_limits(key, *value, limits);
   return remember<double>(key, value, 0);
@@ -188,25 +188,25 @@ double TomlReader::number(const std::string& key, double standard, Limits<double
 }
 
 std::optional<std::string> TomlReader::json_if_given(const std::string& key) {
-  auto value = read(key, &StrictTable::json);
+  auto value = get(key, &StrictTable::json);
   if (value) remember(key, value, std::string());
   return value;
 }
 
 std::string TomlReader::text(const std::string& key, const std::string& standard) {
-  const auto given = read(key, &StrictTable::text);
+  const auto given = get(key, &StrictTable::text);
   return remember(key, given, standard);
 }
 
 bool TomlReader::boolean(const std::string& key, bool standard) {
-  const auto given = read(key, &StrictTable::boolean);
+  const auto given = get(key, &StrictTable::boolean);
   return remember(key, given, standard);
 }
 
 std::vector<std::int64_t> TomlReader::integers(const std::string& key,
                                                std::vector<std::int64_t> standard,
                                                Limits<std::int64_t> limits) {
-  const auto given = read(key, &StrictTable::integers);
+  const auto given = get(key, &StrictTable::integers);
   if (given) {
     for (const std::int64_t each : *given) check_limits(key, each, limits);
   }
@@ -215,7 +215,7 @@ std::vector<std::int64_t> TomlReader::integers(const std::string& key,
 
 std::vector<double> TomlReader::numbers(const std::string& key, std::vector<double> standard,
                                         Limits<double> limits) {
-  const auto given = read(key, &StrictTable::numbers);
+  const auto given = get(key, &StrictTable::numbers);
   if (given) {
     for (const double each : *given) check_limits(key, each, limits);
   }
@@ -224,12 +224,12 @@ std::vector<double> TomlReader::numbers(const std::string& key, std::vector<doub
 
 std::vector<std::string> TomlReader::texts(const std::string& key,
                                            std::vector<std::string> standard) {
-  const auto given = read(key, &StrictTable::texts);
+  const auto given = get(key, &StrictTable::texts);
   return remember(key, given, std::move(standard));
 }
 
 std::size_t TomlReader::count_tables(const std::string& key) {
-  const auto tables = read(key, &StrictTable::tables);
+  const auto tables = get(key, &StrictTable::tables);
   return tables ? tables->size() : 0;
 }
 
@@ -244,7 +244,7 @@ std::string TomlReader::where(const std::string& key) const {
 
 std::string TomlReader::word(const std::string& key, const std::vector<std::string>& choices,
                              std::optional<std::string> standard) {
-  const auto given = read(key, &StrictTable::text);
+  const auto given = get(key, &StrictTable::text);
   if (!given && !standard) {
     throw UsageError(fmt::format("{}: {} is missing", file_, key),
                      fmt::format("{} is one of {}", key, fmt::join(choices, ", ")));

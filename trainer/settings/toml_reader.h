@@ -39,6 +39,18 @@ class TomlReader {
   /// Throws UsageError if the file cannot be read or is not TOML.
   explicit TomlReader(const std::filesystem::path& file);
 
+  /// Into a field, whose value is the default.
+  void read(const std::string& key, std::int64_t& field, Limits<std::int64_t> limits) {
+    field = integer(key, field, limits);
+  }
+  void read(const std::string& key, int& field, Limits<int> limits) {
+    field = static_cast<int>(integer(key, field, {limits.least, limits.most}));
+  }
+  void read(const std::string& key, double& field, Limits<double> limits) {
+    field = number(key, field, limits);
+  }
+  void read(const std::string& key, bool& field) { field = boolean(key, field); }
+
   std::int64_t integer(const std::string& key, std::int64_t standard, Limits<std::int64_t> limits);
   double number(const std::string& key, double standard, Limits<double> limits);
   std::string text(const std::string& key, const std::string& standard);
@@ -78,7 +90,7 @@ class TomlReader {
   template <class Value>
   using Getter = std::optional<Value> (killfiles::StrictTable::*)(std::string_view) const;
   template <class Value>
-  std::optional<Value> read(const std::string& key, Getter<Value> get);
+  std::optional<Value> get(const std::string& key, Getter<Value> getter);
   template <class Number>
   void check_limits(const std::string& key, Number value, Limits<Number> limits) const;
   template <class Value>

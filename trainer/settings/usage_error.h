@@ -15,4 +15,14 @@ struct UsageError : std::runtime_error {
   std::string hint;
 };
 
+/// What `read` returns; the message of a UsageError that it throws begins with `place`.
+template <class Read>
+auto with_place(const std::string& place, Read read) {
+  try {
+    return read();
+  } catch (const UsageError& mistake) {
+    throw UsageError(place + ": " + mistake.what(), mistake.hint);
+  }
+}
+
 }  // namespace dtool::trainer

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A model with its data and its loss: everything that training on samples needs, and a step of it.
+// A model with its data and its loss: everything that training on samples needs, a step of it, and
+// the whole of it.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,6 +9,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +22,7 @@
 #include "trainer/training/checkpoint_keeper.h"
 #include "trainer/training/data_parallel.h"
 #include "trainer/training/optimizer.h"
+#include "trainer/training/training.h"
 
 namespace dtool::trainer {
 
@@ -146,5 +149,22 @@ std::vector<DrawnBatch> drawn_in(const std::vector<at::Tensor>& tensors, std::si
 /// `Optimizer::prepare` comes before.
 void step_on_device(const std::vector<DrawnBatch>& batches, Objective& objective,
                     DataParallel& parallel, Optimizer& optimizer, const at::Tensor& results);
+
+// Training on samples, epoch by epoch: what the supervised workloads share with any workload that
+// brings an objective of its own.
+
+/// The tables [train], [[stage]] and [schedule], and `data.prefetch`. `train.precision` is for the
+/// objective to heed.
+struct SampleTraining {
+  TrainSettings train;
+  ScheduleSettings schedule;
+  /// Batches that a thread gathers ahead; absent: 2 where a core would be idle, else 0.
+  std::optional<std::int64_t> prefetch;
+};
+
+/// Trains on all ranks until the last stage is over: epochs in a drawn order, stages, evaluations,
+/// lines, checkpoints and resuming. Throws UsageError if the ranks have other numbers of samples or
+/// too few, or if no parameter changes the loss, and whatever `train` throws.
+void train_on_samples(const Run& run, const SampleTraining& training, Objective& objective);
 
 }  // namespace dtool::trainer

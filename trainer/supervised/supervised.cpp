@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // One function per part of the seam. `advance` is one step of the optimizer, or as many as the
 // stage repeats the samples.
-#include "trainer/supervised/supervised.h"
+#include "trainer/supervised/objective.h"
 
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
@@ -335,7 +335,7 @@ void run_supervised(const Run& run) {
   DataSets data =
       load_on_machine([&](const SampleMemory& memory) { return load_data(settings.data, memory); },
                       run.meeting, run.group.device);
-  refuse_unlike(data, run.group);  // a model that does not fit would hide it
+  refuse_unlike(data, run.group);
   auto model = make_model(settings.model, data, run.group);
   SettingsObjective objective(std::move(model), std::move(data), settings.model,
                               training.train.precision);

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "trainer/settings/schedule_settings.h"
+#include "trainer/settings/train_settings.h"
 
 namespace dtool::trainer {
 namespace {

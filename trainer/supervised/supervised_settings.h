@@ -7,7 +7,6 @@
 #include "trainer/data/data_settings.h"
 #include "trainer/settings/experiment.h"
 #include "trainer/settings/model_settings.h"
-#include "trainer/settings/schedule_settings.h"
 #include "trainer/settings/train_settings.h"
 #include "trainer/training/progress.h"
 

@@ -10,7 +10,7 @@
 
 #include "trainer/launch/requests.h"
 #include "trainer/report/written_file.h"
-#include "trainer/training/checkpoint_folder.h"
+#include "trainer/training/checkpoint_writer.h"
 #include "trainer/training/snapshot.h"
 
 namespace dtool::trainer {

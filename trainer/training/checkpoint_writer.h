@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Writes checkpoints in a thread of its own, so that training does not wait for the disk.
+// The files of a run's checkpoints: finds them, deletes old ones, and writes them in a thread of
+// its own, so that training does not wait for the disk.
 #pragma once
 
 #include <array>
@@ -7,6 +8,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
+#include <filesystem>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -14,6 +16,34 @@
 #include <vector>
 
 namespace dtool::trainer {
+
+/// `folder/step_000001876.safetensors`.
+std::filesystem::path checkpoint_file(const std::filesystem::path& folder, std::int64_t step);
+
+/// The same for the best model: `folder/best.safetensors`.
+std::filesystem::path best_checkpoint_file(const std::filesystem::path& folder);
+
+/// An existing checkpoint.
+struct KeptCheckpoint {
+  std::filesystem::path file;
+  std::int64_t step = 0;
+  std::filesystem::file_time_type written;
+};
+
+/// The checkpoints of `folder`, by step; none if there is no such folder. Throws std::system_error
+/// if it cannot be read.
+std::vector<KeptCheckpoint> list_checkpoints(const std::filesystem::path& folder);
+
+/// The same, by the time at which they were written; the newest comes first.
+std::vector<KeptCheckpoint> checkpoints_newest_first(const std::filesystem::path& folder);
+
+/// A checkpoint of `folder` in the format of former versions, which is not read; absent if there is
+/// none.
+std::optional<std::filesystem::path> former_checkpoint(const std::filesystem::path& folder);
+
+/// Deletes the checkpoints of steps up to `step`, except the newest `keep` of them, and the
+/// temporary files of killed writers.
+void thin_out(const std::filesystem::path& folder, std::int64_t step, std::int64_t keep);
 
 /// Rank 0 has one. While one file is being written, at most one more of each kind waits: a newer
 /// one takes its place.

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "trainer/comm/exchange_plan.h"
-#include "trainer/comm/gradient_sum.h"
+#include "trainer/comm/links.h"
 
 namespace dtool::trainer {
 

@@ -15,8 +15,8 @@
 #include "killfiles/channel/number.h"
 #include "killfiles/printable.h"
 #include "trainer/settings/usage_error.h"
-#include "trainer/training/checkpoint_folder.h"
 #include "trainer/training/checkpoint_reader.h"
+#include "trainer/training/checkpoint_writer.h"
 
 namespace dtool::trainer {
 
@@ -221,11 +221,7 @@ class Fitting {
 /// The result of `read`, or a UsageError that names the file.
 template <class Read>
 auto read_checkpoint(const CheckpointReader& from, Read read) {
-  try {
-    return read();
-  } catch (const UsageError& mistake) {
-    throw UsageError(fmt::format("{} does not fit: {}", from.name(), mistake.what()), mistake.hint);
-  }
+  return with_place(from.name() + " does not fit", read);
 }
 
 void read_all(CheckpointReader& from, const std::vector<Transfer>& transfers) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The measurement on real ranks, and that a number that is wrong is counted.
+// The measurement on real ranks, that a number that is wrong is counted, and the report.
 #include "trainer/comm/comm.h"
 
 #include "tests/trainer/ranks.h"
@@ -45,6 +45,17 @@ std::int64_t wrong_in(const std::vector<CommRow>& rows) {
   std::int64_t wrong = 0;
   for (const CommRow& each : rows) wrong += each.wrong;
   return wrong;
+}
+
+CommRow row_of(Operation operation) {
+  CommRow row;
+  row.operation = operation;
+  row.ranks = "all";
+  row.bytes = 1'000'000;
+  row.least_seconds = 0.0005;
+  row.median_seconds = 0.001;
+  row.iterations = 110;
+  return row;
 }
 
 }  // namespace
@@ -120,4 +131,34 @@ TEST(CommTrial, WhatIsNotWrittenIsWrong) {
   EXPECT_EQ(count_wrong(right), 0);
   right.tensor[3] += 1;
   EXPECT_EQ(count_wrong(right), 1);
+}
+
+TEST(CommReport, BandwidthsAreThoseOfNcclTests) {
+  EXPECT_DOUBLE_EQ(algorithm_bandwidth(row_of(Operation::all_reduce)), 1.0);
+  EXPECT_DOUBLE_EQ(bus_bandwidth(row_of(Operation::all_reduce), 4), 2 * 3.0 / 4);
+  for (const auto each : {Operation::all_gather, Operation::gather, Operation::scatter}) {
+    EXPECT_DOUBLE_EQ(bus_bandwidth(row_of(each), 4), 3.0 / 4);
+  }
+  for (const auto each :
+       {Operation::send_recv, Operation::isend_irecv, Operation::broadcast, Operation::reduce}) {
+    EXPECT_DOUBLE_EQ(bus_bandwidth(row_of(each), 4), 1.0);
+  }
+}
+
+TEST(CommReport, ALineHasAValueForEachHeading) {
+  const auto words = [](const std::string& line) {
+    std::size_t count = 0;
+    for (std::size_t i = 1; i < line.size(); ++i) count += line[i] != ' ' && line[i - 1] == ' ';
+    return count + 1;
+  };
+  // `min us`, `median us`, `alg GB/s` and `bus GB/s` are two words each.
+  EXPECT_EQ(words(table_line(row_of(Operation::reduce), 2)), words(table_header()) - 4);
+  EXPECT_EQ(table_line(row_of(Operation::reduce), 2).size(), table_header().size());
+}
+
+TEST(CommReport, JsonNamesEverything) {
+  EXPECT_EQ(to_json(metrics_line(row_of(Operation::reduce), 2)),
+            R"({"operation": "reduce", "algorithm": "library", "ranks": "all", "machines": 1, )"
+            R"("bytes": 1000000, "min_seconds": 0.0005, "median_seconds": 0.001, )"
+            R"("iterations": 110, "algorithm_gb_per_s": 1, "bus_gb_per_s": 1, "wrong": 0})");
 }
