@@ -15,6 +15,7 @@
 #include "ssh/remote.h"
 #include "ssh/screen_job.h"
 #include "ssh/session/exchange.h"
+#include "ssh/wire/push.h"
 #include "ssh/wire/run.h"
 #include "ssh/wire/tree.h"
 #include "sync/push/push.h"
@@ -190,10 +191,10 @@ TEST(RelayFuzz, WhatIsShownOfAHostsTextSteersNoTerminal) {
     const std::string text = mutator.next();
     for (const auto kept : {cli::Allowed::nothing, cli::Allowed::lines, cli::Allowed::colored_lines,
                             cli::Allowed::bare_lines}) {
-      const std::string shown = cli::killfiles::printable(text, kept);
+      const std::string shown = killfiles::printable(text, kept);
       // A colour gets its end, each time.
       if (kept != cli::Allowed::colored_lines) {
-        EXPECT_EQ(cli::killfiles::printable(shown, kept), shown);
+        EXPECT_EQ(killfiles::printable(shown, kept), shown);
       }
       for (std::size_t at = 0; at < shown.size(); ++at) {
         const auto byte = static_cast<unsigned char>(shown[at]);
