@@ -3,7 +3,10 @@
 #include "ssh/host/frame_input.h"
 #include "ssh/wire/protocol.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/time.h>
 
 #include <unistd.h>
 

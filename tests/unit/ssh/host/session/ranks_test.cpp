@@ -233,9 +233,9 @@ TEST_F(RanksTest, AreEndedWhereNotAllCanBeStarted) {
   for (const auto& each : {folder_.path(), state()})
     std::filesystem::permissions(each, std::filesystem::perms::all);
   const std::vector<std::string> two = words(2, "echo $$ > pid\nwhile :; do :; done\n");
+  const rlimit few{2, 2};
   EXPECT_EXIT(
       {
-        const rlimit few{2, 2};
         ::setrlimit(RLIMIT_NPROC, &few);
         if (::setuid(61'234) != 0) ::_exit(98);
         try {
