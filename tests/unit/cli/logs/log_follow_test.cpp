@@ -118,5 +118,26 @@ TEST_F(FollowedLog, IsLeftAloneAfterCtrlC) {
   EXPECT_EQ(shown(), "interrupted: the run goes on by itself\n");
 }
 
+TEST(FollowLastLines, GoOnOverALostConnection) {
+  const std::string first =
+      host::to_frame(host::LogBegin{0, false}) + host::to_frame(host::LogBytes{"one\ntwo"});
+  const std::string rest = host::to_frame(host::LogBegin{7, false}) +
+                           host::to_frame(host::LogBytes{" more\n"}) +
+                           host::to_frame(host::LogEnd{"exited", 3});
+  tests::FakeRemote remote("h1,h2");
+  ssh::HostResult lost = kLost;
+  lost.out = first;
+  remote.answers_to[0] = {{1, lost}};
+  remote.answers_to[1] = {{1, tests::answered(rest, 3)}};
+  killfiles::Killfile jobs;
+  jobs.machines.resize(2);
+  Console console;
+  testing::internal::CaptureStderr();
+  const auto results = follow_last_lines(console, remote, jobs, {1});
+  testing::internal::GetCapturedStderr();
+  ASSERT_EQ(results.size(), 1U);
+  EXPECT_EQ(results[0].error, "exit code 3; its last lines:\n      one\n      two more");
+}
+
 }  // namespace
 }  // namespace dtool::cli
