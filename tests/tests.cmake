@@ -675,6 +675,7 @@ if(DTOOL_TESTS)
       tutorial_commands_work
       unknown_hosts_are_trusted_with_one_command
       what_libssh_cannot_do_openssh_does
+      what_two_commands_at_once_and_an_interrupt_leave
       words_arrive_unchanged
       many_hosts_are_shown_in_few_lines
       open_file_limits_are_raised_or_explained

@@ -7,10 +7,12 @@
 #include <chrono>
 #include <cstdlib>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
+#include "ssh/host/members.h"
 #include "ssh/host/process_table.h"
 #include "ssh/host/strangers.h"
 #include "ssh/host/versions.h"
@@ -22,6 +24,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
+constexpr std::string_view kSetUp = "config_";  // begins the id of every set-up script
 constexpr milliseconds kBetweenChecks{20};
 // The time that a session has until it has written who it is.
 constexpr milliseconds kForSession{10'000};
@@ -179,6 +182,13 @@ StartReply start(const StartRequest& request) {
     if (exists(state + "/process")) throw NotStarted("it was started before");
     write_files(state, request.files);
   }
+  // Of two launchers that have seen no set-up script, one alone starts its own.
+  Descriptor one_set_up;
+  if (request.run_id.starts_with(kSetUp)) {
+    one_set_up = lock_file(folder_of(folder_of(folder_of(state))) + "/set_up.lock", 60'000);
+    if (!find_set_up(request.run_id).empty())
+      throw NotStarted("a set-up script is still running there");
+  }
   prepare_log(request, state, log);
   // Kill waits for the lock for half a minute, and leaves its mark without it then.
   refuse_where_killed(state);
@@ -189,6 +199,22 @@ StartReply start(const StartRequest& request) {
 }
 
 }  // namespace
+
+std::string find_set_up(const std::string& but) {
+  const std::string runs = expand_home("~/.dtool/runs");
+  for (const std::string& run : list_folder(runs)) {
+    if (!run.starts_with(kSetUp) || run == but) continue;
+    for (const std::string& machine : list_folder(runs + "/" + run)) {
+      if (!machine.starts_with("machine")) continue;
+      const std::string state = runs + "/" + run + "/" + machine;
+      const JobFiles job = read_job_files(state);
+      // The session outlasts its script by a moment.
+      const bool has_ended = exists(state + "/exit_code");
+      if (!has_ended && job.leader && find_leader(*job.leader)) return run + "/" + machine;
+    }
+  }
+  return {};
+}
 
 StartReply start_job(const StartRequest& request) {
   try {

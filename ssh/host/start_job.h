@@ -13,6 +13,9 @@ namespace dtool::host {
 /// Does not throw for a failure of the host: the reply has the reason.
 StartReply start_job(const StartRequest& request);
 
+/// The first set-up script that still runs, as `RUN/MACHINE`, but none of that run; or empty.
+std::string find_set_up(const std::string& but = {});
+
 // The program that holds a job's terminal, so that the job survives the end of a login: screen,
 // else tmux. If both are missing or unusable, the job has no terminal.
 

@@ -23,6 +23,7 @@
 #include "ssh/host/network.h"
 #include "ssh/host/process_table.h"
 #include "ssh/host/session/report_port.h"
+#include "ssh/host/start_job.h"
 #include "ssh/host/strangers.h"
 #include "ssh/wire/words.h"
 
@@ -205,23 +206,6 @@ CheckReply check_host(const CheckRequest& request) {
 
 namespace {
 
-/// The first set-up script that still runs, as `RUN/MACHINE`; or empty.
-std::string find_running() {
-  const std::string runs = expand_home("~/.dtool/runs");
-  for (const std::string& run : list_folder(runs)) {
-    if (!run.starts_with("config_")) continue;
-    for (const std::string& machine : list_folder(runs + "/" + run)) {
-      if (!machine.starts_with("machine")) continue;
-      const std::string state = runs + "/" + run + "/" + machine;
-      const JobFiles job = read_job_files(state);
-      // The session outlasts its script by a moment.
-      const bool has_ended = exists(state + "/exit_code");
-      if (!has_ended && job.leader && find_leader(*job.leader)) return run + "/" + machine;
-    }
-  }
-  return {};
-}
-
 std::string add_key(const std::string& key) {
   constexpr std::size_t kMost = std::size_t{16} << 20U;
   const std::string folder = expand_home("~/.ssh");
@@ -245,7 +229,7 @@ std::string add_key(const std::string& key) {
 ReadyReply ready_host(const ReadyRequest& request) {
   ReadyReply reply;
   reply.host = identify_host();
-  reply.running = find_running();
+  reply.running = find_set_up();
   if (!request.run_folder.empty()) reply.lacks = find_lacks({}, Screen::found, Scripts::none);
   if (!request.public_key.empty()) reply.key = add_key(request.public_key);
   if (request.run_folder.empty()) return reply;
