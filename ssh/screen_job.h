@@ -39,8 +39,8 @@ struct ScreenJob {
   std::vector<std::pair<std::string, std::string>> files =
       {};  ///< name and content of files to write into the state folder first
   Beginning beginning = Beginning::assumed;
-  std::string host = {};  ///< the only host to start on, as ssh/host/process_table.h writes it;
-                          ///< also the content of the file `host`; empty: any
+  std::string host = {};   ///< the only host to start on, as ssh/host/process_table.h writes it;
+                           ///< also the content of the file `host`; empty: any
   std::string begin = {};  ///< defines `begin`; empty: a screen session
 };
 
