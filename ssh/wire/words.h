@@ -4,14 +4,13 @@
 
 #include <sys/types.h>
 
+#include <charconv>
 #include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
-
-#include "killfiles/channel/number.h"
 
 namespace dtool::host {
 
@@ -40,7 +39,17 @@ std::string to_lower(std::string_view text);
 /// The text without its last line ends. Other line ends become blanks.
 std::string as_line(std::string text);
 
-/// The number that is a TCP port, 1 to 65535.
+/// The number that is all of the word; nothing if the word has another form or the number does not
+/// fit. Blanks and a leading '+' are refused.
+template <typename Number>
+std::optional<Number> parse_number(std::string_view word) {
+  Number number{};
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+  const bool is_all = error == std::errc() && end == word.data() + word.size();
+  return is_all ? std::optional(number) : std::nullopt;
+}
+
+/// The same for a TCP port, 1 to 65535.
 inline std::optional<std::uint16_t> parse_port(std::string_view text) {
   const auto port = parse_number<std::uint16_t>(text);
   return port && *port != 0 ? port : std::nullopt;

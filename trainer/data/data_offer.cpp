@@ -12,7 +12,7 @@
 #include <string_view>
 #include <utility>
 
-#include "killfiles/channel/number.h"
+#include "ssh/wire/words.h"
 #include "trainer/launch/greeting.h"
 
 namespace dtool::trainer {

@@ -64,10 +64,9 @@ ProcessEnvironments::ProcessEnvironments(const WorkerSettings& settings, Episode
       first_(first),
       slots_(static_cast<std::size_t>(count)),
       workers_(static_cast<std::size_t>(std::clamp(workers, 1, std::max(count, 1)))) {
-  const auto all = static_cast<std::int64_t>(workers_.size());
-  for (std::int64_t i = 0; i < all; ++i) {
-    workers_[static_cast<std::size_t>(i)].begin = static_cast<int>(count * i / all);
-    workers_[static_cast<std::size_t>(i)].end = static_cast<int>(count * (i + 1) / all);
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    workers_[i].begin = static_cast<int>(slots_.size() * i / workers_.size());
+    workers_[i].end = static_cast<int>(slots_.size() * (i + 1) / workers_.size());
   }
   try {
     // All start at once, which may take each of them seconds.

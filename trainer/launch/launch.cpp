@@ -15,8 +15,8 @@
 #include <map>
 #include <vector>
 
-#include "killfiles/channel/number.h"
 #include "killfiles/gpu_list.h"
+#include "ssh/wire/words.h"
 #include "trainer/settings/usage_error.h"
 
 namespace dtool::trainer {

@@ -20,7 +20,7 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #endif
 
-#include "killfiles/channel/number.h"
+#include "ssh/wire/words.h"
 #include "trainer/launch/network.h"
 #include "trainer/ranks/gpu.h"
 #include "trainer/settings/usage_error.h"

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "killfiles/channel/number.h"
+#include "ssh/wire/words.h"
 
 namespace dtool::trainer {
 namespace {

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "killfiles/channel/number.h"
 #include "killfiles/channel/sha256.h"
+#include "ssh/wire/words.h"
 #include "trainer/launch/greeting.h"
 
 namespace dtool::trainer {

@@ -12,7 +12,7 @@
 #include <system_error>
 #include <vector>
 
-#include "killfiles/channel/number.h"
+#include "ssh/wire/words.h"
 #include "trainer/settings/usage_error.h"
 
 namespace dtool::trainer {

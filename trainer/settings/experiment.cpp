@@ -8,7 +8,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "killfiles/channel/number.h"
+#include "ssh/wire/words.h"
 #include "trainer/settings/toml_reader.h"
 #include "trainer/settings/usage_error.h"
 

@@ -10,8 +10,8 @@
 #include <sstream>
 #include <utility>
 
-#include "killfiles/channel/number.h"
 #include "killfiles/nearest.h"
+#include "ssh/wire/words.h"
 #include "trainer/settings/toml_reader.h"
 #include "trainer/settings/usage_error.h"
 

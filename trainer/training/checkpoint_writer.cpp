@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "killfiles/channel/number.h"
+#include "ssh/wire/words.h"
 #include "trainer/report/written_file.h"
 
 namespace dtool::trainer {

@@ -12,8 +12,8 @@
 #include <optional>
 #include <string_view>
 
-#include "killfiles/channel/number.h"
 #include "killfiles/printable.h"
+#include "ssh/wire/words.h"
 #include "trainer/settings/usage_error.h"
 #include "trainer/training/checkpoint_reader.h"
 #include "trainer/training/checkpoint_writer.h"
