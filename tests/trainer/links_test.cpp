@@ -186,24 +186,14 @@ TEST(Links, MemoryWithoutTheOffersTokenIsNotShared) {
       return;
     }
     FrontDoor door({"127.0.0.1", 0}, "link/0", 1);
-    const auto place = to_string(Endpoint{"127.0.0.1", door.port()});
-    meeting.store->set("link/0", std::vector<std::uint8_t>(place.begin(), place.end()));
+    put(*meeting.store, "link/0", to_string(Endpoint{"127.0.0.1", door.port()}));
     std::vector<dtool::host::Caller> callers;
     while (callers.empty() && !door.watch().wait(std::chrono::seconds(30)).empty())
       callers = door.take();
     say(callers.at(0), "");
-    const TcpSocket socket(callers.at(0).wire.release());
     const SharedMemory memory(sizeof(SharedLink));
-    struct {
-      std::uint64_t token = 1;
-      char name[64] = {};
-    } offer;
-    memory.name().copy(offer.name, sizeof offer.name - 1);
-    const auto deadline = std::chrono::steady_clock::now() + kTimeout;
-    socket.send_all(&offer, sizeof offer, deadline);
-    char answer = 0;
-    socket.receive_all(&answer, 1, deadline);
-    EXPECT_EQ(answer, 'n');
+    put(*meeting.store, "link/0/1", "1 " + memory.name());
+    EXPECT_EQ(text_at(*meeting.store, "link/0/1/answer"), "no");
   });
 }
 
@@ -213,8 +203,8 @@ TEST(PeerLink, DoesNotSleepOverWhatHappenedJustBefore) {
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, sockets), 0);
   SharedMemory memory(sizeof(SharedLink));
   auto same = SharedMemory::open(memory.name(), sizeof(SharedLink));
-  PeerLink sender(TcpSocket{dtool::host::Descriptor{sockets[0]}}, std::move(memory), 0);
-  PeerLink receiver(TcpSocket{dtool::host::Descriptor{sockets[1]}}, std::move(same.value()), 1);
+  PeerLink sender(dtool::host::Descriptor{sockets[0]}, std::move(memory), 0);
+  PeerLink receiver(dtool::host::Descriptor{sockets[1]}, std::move(same.value()), 1);
   std::vector<float> numbers(FloatRing::kCapacity);
 
   EXPECT_TRUE(receiver.prepare_sleep(PeerLink::Awaited::numbers));

@@ -18,6 +18,7 @@
 #include <system_error>
 #include <utility>
 
+#include "ssh/wire/words.h"
 #include "trainer/launch/greeting.h"
 #include "trainer/launch/network.h"
 #include "trainer/settings/usage_error.h"
@@ -137,19 +138,9 @@ void Links::sleep(const PlanProgress& progress, Deadline deadline) {
 
 namespace {
 
-/// The answer of the rank that listens: a name for SharedMemory::open, empty if it has no memory.
-struct Offer {
-  std::uint64_t token;
-  char name[64];
-};
-
 std::uint64_t random_token() {
   std::random_device device;
   return (static_cast<std::uint64_t>(device()) << 32) | device();
-}
-
-std::string key_of(int rank) {
-  return fmt::format("link/{}", rank);
 }
 
 /// GLOO_SOCKET_IFNAME counts here as it does for gloo, but one interface is enough.
@@ -161,17 +152,21 @@ std::string own_address(const Meeting& meeting) {
   throw std::runtime_error(fmt::format("GLOO_SOCKET_IFNAME: no address on {}", interfaces.front()));
 }
 
-/// The name of a rank's door: a greeting for one rank is of no use at another's.
+/// The name of a rank's door, and the key of its place in the store: a greeting for one rank is of
+/// no use at another's.
 std::string door_of(int rank) {
   return fmt::format("link/{}", rank);
 }
 
-void publish(const Meeting& meeting, const Endpoint& endpoint) {
-  put(*meeting.store, key_of(meeting.place.rank), to_string(endpoint));
+/// The key of the memory that the lower rank of a pair offers: a token and a name for
+/// SharedMemory::open; empty if it has none.
+std::string offer_of(int lower, int higher) {
+  return fmt::format("link/{}/{}", lower, higher);
 }
 
-Endpoint look_up(const Meeting& meeting, int rank) {
-  return parse_endpoint(text_at(*meeting.store, key_of(rank)));
+/// The key of the higher one's answer: `yes` or `no`.
+std::string answer_of(int lower, int higher) {
+  return offer_of(lower, higher) + "/answer";
 }
 
 /// All the pairs of this rank while they are being linked, by rank of the peer.
@@ -196,7 +191,14 @@ class Linking {
   void answer_offer(int peer);
   void hear_answer(int peer);
   void note_no_memory(const std::string& why);
-  std::optional<TcpSocket>& socket_of(int peer) { return sockets_[static_cast<std::size_t>(peer)]; }
+  std::chrono::milliseconds left() const {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(deadline_ - Clock::now());
+  }
+  std::string await(const std::string& key) const {
+    meeting_.store->wait({key}, left());
+    return text_at(*meeting_.store, key);
+  }
+  host::Descriptor& socket_of(int peer) { return sockets_[static_cast<std::size_t>(peer)]; }
   std::optional<SharedMemory>& memory_of(int peer) {
     return memories_[static_cast<std::size_t>(peer)];
   }
@@ -208,7 +210,7 @@ class Linking {
   std::set<int> lower_;   ///< peers
   std::set<int> higher_;  ///< peers
   Deadline deadline_;
-  std::vector<std::optional<TcpSocket>> sockets_;
+  std::vector<host::Descriptor> sockets_;
   std::vector<std::optional<SharedMemory>> memories_;
   bool is_noted_ = false;  ///< it was noted that there is no memory
 };
@@ -216,7 +218,7 @@ class Linking {
 std::vector<std::unique_ptr<PeerLink>> Linking::link() {
   const auto address = own_address(meeting_);
   FrontDoor door({address, 0}, door_of(rank_), higher_.size() + 1);
-  publish(meeting_, {address, door.port()});
+  put(*meeting_.store, door_of(rank_), to_string(Endpoint{address, door.port()}));
   connect_to_lower_ranks();
   accept_higher_ranks(door);
   for (const int peer : higher_) offer_memory(peer);
@@ -229,9 +231,9 @@ std::vector<std::unique_ptr<PeerLink>> Linking::link() {
     auto& link = links[static_cast<std::size_t>(peer)];
     if (auto& memory = memory_of(peer)) {
       const int side = rank_ < peer ? 0 : 1;
-      link = std::make_unique<PeerLink>(std::move(*socket_of(peer)), std::move(*memory), side);
+      link = std::make_unique<PeerLink>(std::move(socket_of(peer)), std::move(*memory), side);
     } else {
-      link = std::make_unique<PeerLink>(std::move(*socket_of(peer)));
+      link = std::make_unique<PeerLink>(std::move(socket_of(peer)));
     }
   }
   return links;
@@ -240,24 +242,20 @@ std::vector<std::unique_ptr<PeerLink>> Linking::link() {
 /// A lower peer answers when it is itself linked to its own lower ones; rank 0 at once.
 void Linking::connect_to_lower_ranks() {
   for (const int peer : lower_) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-        deadline_ - std::chrono::steady_clock::now());
-    Call call = call_at(look_up(meeting_, peer), door_of(peer), rank_, left);
-    socket_of(peer) = TcpSocket(std::move(call.socket));
+    const Endpoint place = parse_endpoint(await(door_of(peer)));
+    socket_of(peer) = call_at(place, door_of(peer), rank_, left()).socket;
   }
 }
 
 void Linking::accept_higher_ranks(FrontDoor& door) {
   for (std::size_t missing = higher_.size(); missing > 0;) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-        deadline_ - std::chrono::steady_clock::now());
-    if (left.count() <= 0) throw std::runtime_error("not all ranks came to be linked");
+    if (left().count() <= 0) throw std::runtime_error("not all ranks came to be linked");
     pollfd waited{door.watch().descriptor(), POLLIN, 0};
-    poll(&waited, 1, static_cast<int>(std::min<std::int64_t>(left.count(), 1000)));
+    poll(&waited, 1, static_cast<int>(std::min<std::int64_t>(left().count(), 1000)));
     for (host::Caller& caller : door.take()) {
       if (!higher_.contains(caller.place) || socket_of(caller.place)) continue;
       say(caller, "");
-      socket_of(caller.place) = TcpSocket(caller.wire.release());
+      socket_of(caller.place) = caller.wire.release();
       --missing;
     }
   }
@@ -265,15 +263,16 @@ void Linking::accept_higher_ranks(FrontDoor& door) {
 
 void Linking::offer_memory(int peer) {
   if (!on_one_machine(meeting_.me(), member(peer))) return;
-  Offer offer{random_token(), {}};
+  std::string offer;
   try {
     auto& memory = memory_of(peer).emplace(sizeof(SharedLink));
-    reinterpret_cast<SharedLink*>(memory.data())->token = offer.token;
-    memory.name().copy(offer.name, sizeof offer.name - 1);
+    const std::uint64_t token = random_token();
+    reinterpret_cast<SharedLink*>(memory.data())->token = token;
+    offer = fmt::format("{} {}", token, memory.name());
   } catch (const std::system_error& problem) {
     note_no_memory(problem.what());  // the peer will answer that it has found none
   }
-  socket_of(peer)->send_all(&offer, sizeof offer, deadline_);
+  put(*meeting_.store, offer_of(rank_, peer), offer);
 }
 
 /// Once, however many peers there are.
@@ -286,21 +285,19 @@ void Linking::note_no_memory(const std::string& why) {
 
 void Linking::answer_offer(int peer) {
   if (!on_one_machine(meeting_.me(), member(peer))) return;
-  Offer offer{};
-  socket_of(peer)->receive_all(&offer, sizeof offer, deadline_);
-  offer.name[sizeof offer.name - 1] = '\0';
-  auto memory = SharedMemory::open(offer.name, sizeof(SharedLink));
-  const bool found = memory && reinterpret_cast<SharedLink*>(memory->data())->token == offer.token;
+  const std::string offer = await(offer_of(peer, rank_));
+  const auto blank = std::min(offer.find(' '), offer.size());
+  const auto token = host::parse_number<std::uint64_t>(offer.substr(0, blank));
+  const std::string name = offer.substr(std::min(blank + 1, offer.size()));
+  auto memory = SharedMemory::open(name, sizeof(SharedLink));
+  const bool found = memory && reinterpret_cast<SharedLink*>(memory->data())->token == token;
   if (found) memory_of(peer).emplace(std::move(*memory));
-  const char answer = found ? 'y' : 'n';
-  socket_of(peer)->send_all(&answer, 1, deadline_);
+  put(*meeting_.store, answer_of(peer, rank_), found ? "yes" : "no");
 }
 
 void Linking::hear_answer(int peer) {
   if (!on_one_machine(meeting_.me(), member(peer))) return;
-  char answer = 'n';
-  socket_of(peer)->receive_all(&answer, 1, deadline_);
-  if (answer == 'y' && memory_of(peer)) {
+  if (await(answer_of(rank_, peer)) == "yes" && memory_of(peer)) {
     memory_of(peer)->forget_name();
   } else {
     memory_of(peer).reset();

@@ -18,6 +18,8 @@
 
 namespace dtool::trainer {
 
+using Deadline = std::chrono::steady_clock::time_point;
+
 /// Only one thread at a time may use it.
 class Links : public Transport {
  public:
@@ -51,8 +53,8 @@ class Links : public Transport {
   std::vector<std::unique_ptr<PeerLink>> peers_;
 };
 
-// How ranks are linked: addresses through the run's store, a connection for each pair, and an offer
-// of shared memory if both are on one machine.
+// How ranks are linked: a connection for each pair, and shared memory if both are on one machine.
+// Addresses and the names of memory go through the run's store.
 
 /// Links this rank to `peers`, each of which names this rank among its own. The result is indexed
 /// by rank, and null for the others. All ranks must call it, at most once per run. Throws

@@ -4,7 +4,6 @@
 // least one side sees the other's.
 #include "trainer/comm/peer_link.h"
 
-#include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -34,9 +33,9 @@ constexpr std::size_t kPiece = 8192;
 
 }  // namespace
 
-PeerLink::PeerLink(TcpSocket socket) : socket_(std::move(socket)), came_(kCameNumbers) {}
+PeerLink::PeerLink(host::Descriptor socket) : socket_(std::move(socket)), came_(kCameNumbers) {}
 
-PeerLink::PeerLink(TcpSocket socket, SharedMemory memory, int side)
+PeerLink::PeerLink(host::Descriptor socket, SharedMemory memory, int side)
     : socket_(std::move(socket)), memory_(std::move(memory)), side_(side) {}
 
 std::size_t PeerLink::try_send(const float* numbers, std::size_t count) {
@@ -71,8 +70,7 @@ void PeerLink::wake_peer() {
   const char nudge = 0;
   // If it does not fit, the peer has enough bytes to wake it; a peer that is gone is noticed when
   // reading.
-  [[maybe_unused]] const auto sent =
-      send(socket_.descriptor(), &nudge, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+  [[maybe_unused]] const auto sent = send(socket_.get(), &nudge, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 bool PeerLink::prepare_sleep(Awaited awaited) {
@@ -92,14 +90,14 @@ void PeerLink::finish_sleep(short events) {
   shared().sleeps[side_].store(0);
   if (events == 0) return;
   char nudges[64];
-  const auto received = recv(socket_.descriptor(), nudges, sizeof nudges, MSG_DONTWAIT);
+  const auto received = recv(socket_.get(), nudges, sizeof nudges, MSG_DONTWAIT);
   is_closed_ = received == 0 || (received < 0 && errno != EAGAIN && errno != EINTR);
 }
 
 std::size_t PeerLink::send_by_tcp(const float* numbers, std::size_t count) {
   const auto* bytes = reinterpret_cast<const std::byte*>(numbers);
-  const auto sent = send(socket_.descriptor(), bytes + bytes_gone_,
-                         count * sizeof(float) - bytes_gone_, MSG_NOSIGNAL | MSG_DONTWAIT);
+  const auto sent = send(socket_.get(), bytes + bytes_gone_, count * sizeof(float) - bytes_gone_,
+                         MSG_NOSIGNAL | MSG_DONTWAIT);
   if (sent < 0) {
     if (errno == EAGAIN || errno == EINTR) return 0;
     fail("cannot send");
@@ -122,7 +120,7 @@ void PeerLink::refill() {
   auto* bytes = reinterpret_cast<std::byte*>(came_.data());
   std::memmove(bytes, bytes + came_begin_ * sizeof(float), came_bytes_);
   came_begin_ = 0;
-  const auto received = recv(socket_.descriptor(), bytes + came_bytes_,
+  const auto received = recv(socket_.get(), bytes + came_bytes_,
                              kCameNumbers * sizeof(float) - came_bytes_, MSG_DONTWAIT);
   if (received > 0) {
     came_bytes_ += static_cast<std::size_t>(received);
@@ -160,60 +158,6 @@ void FloatRing::take(std::size_t count) {
 
 bool FloatRing::has_room() const {
   return written_.load(std::memory_order_relaxed) - taken_.load() < kCapacity;
-}
-
-// Sockets are non-blocking; each wait is a poll().
-
-namespace {
-
-[[noreturn]] void fail(const std::string& what, int error) {
-  throw std::runtime_error(fmt::format("{}: {}", what, std::strerror(error)));
-}
-
-void await(int descriptor, short events, Deadline deadline, const char* what) {
-  for (;;) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-        deadline - std::chrono::steady_clock::now());
-    pollfd waited{descriptor, events, 0};
-    const int ready = poll(&waited, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
-    if (ready > 0) return;
-    if (ready == 0) fail(what, ETIMEDOUT);
-    if (errno != EINTR) fail(what, errno);
-  }
-}
-
-}  // namespace
-
-void TcpSocket::send_all(const void* data, std::size_t size, Deadline deadline) const {
-  const auto* next = static_cast<const std::byte*>(data);
-  while (size > 0) {
-    const auto sent = send(descriptor(), next, size, MSG_NOSIGNAL);
-    if (sent > 0) {
-      next += sent;
-      size -= static_cast<std::size_t>(sent);
-    } else if (errno == EAGAIN) {
-      await(descriptor(), POLLOUT, deadline, "cannot send");
-    } else if (errno != EINTR) {
-      fail("cannot send", errno);
-    }
-  }
-}
-
-void TcpSocket::receive_all(void* data, std::size_t size, Deadline deadline) const {
-  auto* next = static_cast<std::byte*>(data);
-  while (size > 0) {
-    const auto received = recv(descriptor(), next, size, 0);
-    if (received > 0) {
-      next += received;
-      size -= static_cast<std::size_t>(received);
-    } else if (received == 0) {
-      throw std::runtime_error("the other side closed the connection");
-    } else if (errno == EAGAIN) {
-      await(descriptor(), POLLIN, deadline, "nothing received");
-    } else if (errno != EINTR) {
-      fail("cannot receive", errno);
-    }
-  }
 }
 
 }  // namespace dtool::trainer

@@ -19,25 +19,6 @@
 
 namespace dtool::trainer {
 
-// Blocking TCP for the few messages that link the ranks; each step has a deadline.
-
-using Deadline = std::chrono::steady_clock::time_point;
-
-/// Owns a socket. All functions throw std::runtime_error on an error and when the deadline passes.
-class TcpSocket {
- public:
-  /// A connected, non-blocking socket that sends small messages at once.
-  explicit TcpSocket(host::Descriptor socket) : socket_(std::move(socket)) {}
-
-  void send_all(const void* data, std::size_t size, Deadline deadline) const;
-  void receive_all(void* data, std::size_t size, Deadline deadline) const;
-
-  int descriptor() const { return socket_.get(); }
-
- private:
-  host::Descriptor socket_;
-};
-
 // A queue of numbers in shared memory of two processes: one writes, the other reads. No system
 // calls, no lock.
 
@@ -77,10 +58,10 @@ struct SharedLink {
 
 class PeerLink {
  public:
-  /// Over TCP.
-  explicit PeerLink(TcpSocket socket);
+  /// Over TCP: a connected, non-blocking socket that sends small messages at once.
+  explicit PeerLink(host::Descriptor socket);
   /// Over `memory`, which holds a SharedLink.
-  PeerLink(TcpSocket socket, SharedMemory memory, int side);
+  PeerLink(host::Descriptor socket, SharedMemory memory, int side);
 
   /// Sends as many of the numbers as possible now; returns how many. Throws std::runtime_error if
   /// the peer is gone.
@@ -97,7 +78,7 @@ class PeerLink {
   bool prepare_sleep(Awaited awaited);
   /// Call it after poll(), with the returned `events`.
   void finish_sleep(short events);
-  int descriptor() const { return socket_.descriptor(); }
+  int descriptor() const { return socket_.get(); }
   short poll_events(Awaited awaited) const;
 
  private:
@@ -107,7 +88,7 @@ class PeerLink {
   std::size_t receive_by_tcp(float* into, std::size_t count, Combine how);
   void refill();
 
-  TcpSocket socket_;
+  host::Descriptor socket_;
   std::optional<SharedMemory> memory_;
   int side_ = 0;
   bool is_closed_ = false;      ///< the peer has closed the connection

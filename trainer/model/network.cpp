@@ -11,6 +11,7 @@
 #include <torch/nn/modules/linear.h>
 
 #include <cmath>
+#include <map>
 #include <utility>
 
 namespace dtool::trainer {
@@ -24,12 +25,14 @@ constexpr double kEpsilon = 1e-5;
 }  // namespace
 
 Network::Network(const ModelSettings& settings, const DataSets& data, Group group)
-    : group_(std::move(group)),
-      sync_batch_norm_(settings.sync_batch_norm),
-      output_activation_(settings.output_activation) {
+    : group_(std::move(group)), sync_batch_norm_(settings.sync_batch_norm) {
   const auto outputs = settings.target == Target::inputs ? count_values(data.shape) : data.outputs;
   std::vector<Layer> layers = settings.layers;
   layers.push_back(parse_layer(fmt::format("linear {}", outputs)));
+  if (settings.output_activation != Activation::none) {
+    const bool is_relu = settings.output_activation == Activation::relu;
+    layers.push_back(parse_layer(is_relu ? "relu" : "sigmoid"));
+  }
   add(layers, data.shape);
 }
 
@@ -45,28 +48,19 @@ void Network::add(const std::vector<Layer>& layers, const Shape& in) {
 }
 
 void Network::add(const Layer& layer, const Shape& in) {
+  static const std::map<LayerKind, const char*> kNames = {{LayerKind::linear, "fc"},
+                                                          {LayerKind::convolution, "conv"},
+                                                          {LayerKind::batch_norm, "bn"},
+                                                          {LayerKind::group_norm, "gn"}};
   Part part{layer, in, {}, {}, {}, {}};
-  switch (layer.kind) {
-    case LayerKind::linear:
-      add_weights(part, fmt::format("{}fc{}", prefix_, ++linears_));
-      break;
-    case LayerKind::convolution:
-      add_weights(part, fmt::format("{}conv{}", prefix_, ++convolutions_));
-      break;
-    case LayerKind::batch_norm:
-      add_norm(part, fmt::format("{}bn{}", prefix_, ++batch_norms_));
-      break;
-    case LayerKind::group_norm:
-      add_norm(part, fmt::format("{}gn{}", prefix_, ++group_norms_));
-      break;
-    case LayerKind::skip:
-      ++skips_;
-      break;
-    case LayerKind::add:
-      --skips_;
-      break;
-    default:
-      break;
+  const int number = ++counts_[layer.kind];
+  if (const auto found = kNames.find(layer.kind); found != kNames.end()) {
+    const auto name = fmt::format("{}{}{}", prefix_, found->second, number);
+    if (layer.kind == LayerKind::batch_norm || layer.kind == LayerKind::group_norm) {
+      add_norm(part, name);
+    } else {
+      add_weights(part, name);
+    }
   }
   parts_.push_back(std::move(part));
 }
@@ -83,7 +77,8 @@ void Network::add_weights(Part& part, const std::string& name) {
     part.bias = drawn->bias;
   }
   if (beginning_ == Beginning::orthogonal) {
-    torch::nn::init::orthogonal_(part.weight, skips_ > 0 ? 1 : std::sqrt(2.0));
+    const bool is_skipped = counts_[LayerKind::skip] > counts_[LayerKind::add];
+    torch::nn::init::orthogonal_(part.weight, is_skipped ? 1 : std::sqrt(2.0));
     torch::nn::init::zeros_(part.bias);
   }
   part.weight = part.weight.detach().to(group_.device).requires_grad_(true);
@@ -111,16 +106,7 @@ at::Tensor Network::forward(const at::Tensor& inputs) {
   const Shape& shape = parts_.front().in;
   const bool images = parts_.front().layer.kind != LayerKind::linear && shape.size() == 3;
   if (images) values = values.view({-1, shape[0], shape[1], shape[2]});
-  values = apply(values, 0, parts_.size());
-  switch (output_activation_) {
-    case Activation::relu:
-      return at::relu(values);
-    case Activation::sigmoid:
-      return at::sigmoid(values);
-    case Activation::none:
-      break;
-  }
-  return values;
+  return apply(values, 0, parts_.size());
 }
 
 at::Tensor Network::apply(const at::Tensor& values, std::size_t begin, std::size_t end) const {

@@ -4,6 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -56,16 +57,11 @@ class Network : public Model {
   Beginning beginning_ = Beginning::as_in_pytorch;
   std::string prefix_;
   SyncBatchNorm sync_batch_norm_{};
-  Activation output_activation_{};
   std::vector<Part> parts_;
   std::vector<NamedTensor> parameters_;
   std::vector<NamedTensor> buffers_;
   Mode mode_ = Mode::training;
-  int linears_ = 0;
-  int convolutions_ = 0;
-  int batch_norms_ = 0;
-  int group_norms_ = 0;
-  int skips_ = 0;  ///< those without their `add` so far
+  std::map<LayerKind, int> counts_;  ///< the layers so far
 };
 
 // Batch norm over the batches of all ranks together: the result equals that of one rank with the

@@ -20,20 +20,6 @@ struct Learner::Samples {
   at::Tensor keep;
   TakenSteps taken;
 
-  /// Those of some samplers, whose indices are int64.
-  Samples of(const at::Tensor& samplers) const {
-    const auto part = [&](const at::Tensor& all) { return all.index_select(1, samplers); };
-    return {part(observations),
-            memory_at_start.index_select(0, samplers),
-            part(keep),
-            {part(taken.actions), part(taken.log_probs), part(taken.values), part(taken.advantages),
-             part(taken.returns)}};
-  }
-
-  std::vector<at::Tensor> tensors() const {
-    return {observations, memory_at_start,  keep,         taken.actions, taken.log_probs,
-            taken.values, taken.advantages, taken.returns};
-  }
   static Samples from(const std::vector<at::Tensor>& t) {
     return {t[0], t[1], t[2], {t[3], t[4], t[5], t[6], t[7]}};
   }
@@ -48,6 +34,14 @@ CudaGraphSetting graph_of(const PpoSettings& settings, const Group& group) {
     graph.wanted = CudaGraph::off;
   }
   return graph;
+}
+
+/// Those of some samplers, whose indices are int64. The memory has no steps.
+std::vector<at::Tensor> part_of(const std::vector<at::Tensor>& all, const at::Tensor& samplers) {
+  std::vector<at::Tensor> part;
+  for (const at::Tensor& each : all)
+    part.push_back(each.index_select(part.size() == 1 ? 0 : 1, samplers));
+  return part;
 }
 
 /// Without waiting for the device. What is in pinned memory must stay until the device has it.
@@ -107,7 +101,7 @@ Learned Learner::learn(const Rollout& rollout, std::int64_t number, const Update
   learned.sums.steps = static_cast<double>(t * rollout.samplers());
   learned.sums.learned = learned.sums.steps * static_cast<double>(update.update_repeats);
 
-  const Samples all = take(rollout, advantages, returns);
+  const std::vector<at::Tensor> all = take(rollout, advantages, returns);
   const at::Tensor steps =
       at::full({}, statistics.count / static_cast<double>(update.num_mini_batch * group_.size),
                at::TensorOptions(group_.device).dtype(at::kFloat));
@@ -120,30 +114,29 @@ Learned Learner::learn(const Rollout& rollout, std::int64_t number, const Update
     for (const auto& samplers :
          mini_batches({first_sampler_, rollout.samplers()}, update.num_mini_batch, seed_,
                       number * update.update_repeats + pass)) {
-      step(all.of(sent(at::tensor(samplers, at::kLong), group_.device)), steps, learning_rate);
+      step(part_of(all, sent(at::tensor(samplers, at::kLong), group_.device)), steps,
+           learning_rate);
     }
   }
   learned.sums.losses = sums_of(sums_);  // waits for the device: what it was sent may change now
   return learned;
 }
 
-/// Once a rollout, not for each mini-batch.
-Learner::Samples Learner::take(const Rollout& rollout, const at::Tensor& advantages,
-                               const at::Tensor& returns) {
+/// The tensors of Samples: once a rollout, not for each mini-batch.
+std::vector<at::Tensor> Learner::take(const Rollout& rollout, const at::Tensor& advantages,
+                                      const at::Tensor& returns) {
   const auto there = [&](const at::Tensor& all) {
     return sent(all.narrow(0, 0, rollout.steps), group_.device);
   };
-  return {there(rollout.observations),
-          rollout.memory_at_start,
-          there(rollout.keep),
-          {there(rollout.actions), there(rollout.log_probs), there(rollout.values),
-           there(advantages), there(returns)}};
+  return {there(rollout.observations), rollout.memory_at_start,
+          there(rollout.keep),         there(rollout.actions),
+          there(rollout.log_probs),    there(rollout.values),
+          there(advantages),           there(returns)};
 }
 
 /// `steps` are a rank's share of the mini-batch's, over all ranks.
-void Learner::step(const Samples& samples, const at::Tensor& steps, double learning_rate) {
+void Learner::step(std::vector<at::Tensor> inputs, const at::Tensor& steps, double learning_rate) {
   optimizer_.prepare(learning_rate);
-  auto inputs = samples.tensors();
   inputs.push_back(steps);
   if (graphed_) {
     graphed_->run(inputs);

@@ -74,8 +74,9 @@ class Learner {
 
  private:
   struct Samples;
-  Samples take(const Rollout& rollout, const at::Tensor& advantages, const at::Tensor& returns);
-  void step(const Samples& samples, const at::Tensor& steps, double learning_rate);
+  std::vector<at::Tensor> take(const Rollout& rollout, const at::Tensor& advantages,
+                               const at::Tensor& returns);
+  void step(std::vector<at::Tensor> inputs, const at::Tensor& steps, double learning_rate);
   void compute(const std::vector<at::Tensor>& inputs);
 
   Group group_;

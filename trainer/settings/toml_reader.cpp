@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
+#include <type_traits>
 #include <utility>
 
 #include "killfiles/nearest.h"
@@ -161,30 +162,38 @@ Value TomlReader::remember(const std::string& key, const std::optional<Value>& g
   return value;
 }
 
+template <class Value, class Number>
+std::optional<Value> TomlReader::get_within(const std::string& key, Getter<Value> getter,
+                                            Limits<Number> limits) {
+  const auto given = get(key, getter);
+  if constexpr (std::is_same_v<Value, Number>) {
+    if (given) check_limits(key, *given, limits);
+  } else if (given) {
+    for (const Number each : *given) check_limits(key, each, limits);
+  }
+  return given;
+}
+
 std::optional<std::int64_t> TomlReader::integer_if_given(const std::string& key,
                                                          Limits<std::int64_t> limits) {
-  const auto value = get(key, &StrictTable::integer);
-  if (!value) return std::nullopt;
-  check_limits(key, *value, limits);
-  return remember<std::int64_t>(key, value, 0);
+  const auto given = get_within(key, &StrictTable::integer, limits);
+  if (given) remember(key, given, std::int64_t{0});
+  return given;
 }
 
 std::int64_t TomlReader::integer(const std::string& key, std::int64_t standard,
                                  Limits<std::int64_t> limits) {
-  if (const auto given = integer_if_given(key, limits)) return *given;
-  return remember<std::int64_t>(key, std::nullopt, standard);
+  return remember(key, get_within(key, &StrictTable::integer, limits), standard);
 }
 
 std::optional<double> TomlReader::number_if_given(const std::string& key, Limits<double> limits) {
-  const auto value = get(key, &StrictTable::number);
-  if (!value) return std::nullopt;
-  check_limits(key, *value, limits);
-  return remember<double>(key, value, 0);
+  const auto given = get_within(key, &StrictTable::number, limits);
+  if (given) remember(key, given, 0.0);
+  return given;
 }
 
 double TomlReader::number(const std::string& key, double standard, Limits<double> limits) {
-  if (const auto given = number_if_given(key, limits)) return *given;
-  return remember<double>(key, std::nullopt, standard);
+  return remember(key, get_within(key, &StrictTable::number, limits), standard);
 }
 
 std::optional<std::string> TomlReader::json_if_given(const std::string& key) {
@@ -194,38 +203,27 @@ std::optional<std::string> TomlReader::json_if_given(const std::string& key) {
 }
 
 std::string TomlReader::text(const std::string& key, const std::string& standard) {
-  const auto given = get(key, &StrictTable::text);
-  return remember(key, given, standard);
+  return remember(key, get(key, &StrictTable::text), standard);
 }
 
 bool TomlReader::boolean(const std::string& key, bool standard) {
-  const auto given = get(key, &StrictTable::boolean);
-  return remember(key, given, standard);
+  return remember(key, get(key, &StrictTable::boolean), standard);
 }
 
 std::vector<std::int64_t> TomlReader::integers(const std::string& key,
                                                std::vector<std::int64_t> standard,
                                                Limits<std::int64_t> limits) {
-  const auto given = get(key, &StrictTable::integers);
-  if (given) {
-    for (const std::int64_t each : *given) check_limits(key, each, limits);
-  }
-  return remember(key, given, std::move(standard));
+  return remember(key, get_within(key, &StrictTable::integers, limits), std::move(standard));
 }
 
 std::vector<double> TomlReader::numbers(const std::string& key, std::vector<double> standard,
                                         Limits<double> limits) {
-  const auto given = get(key, &StrictTable::numbers);
-  if (given) {
-    for (const double each : *given) check_limits(key, each, limits);
-  }
-  return remember(key, given, std::move(standard));
+  return remember(key, get_within(key, &StrictTable::numbers, limits), std::move(standard));
 }
 
 std::vector<std::string> TomlReader::texts(const std::string& key,
                                            std::vector<std::string> standard) {
-  const auto given = get(key, &StrictTable::texts);
-  return remember(key, given, std::move(standard));
+  return remember(key, get(key, &StrictTable::texts), std::move(standard));
 }
 
 std::size_t TomlReader::count_tables(const std::string& key) {

@@ -91,6 +91,9 @@ class TomlReader {
   using Getter = std::optional<Value> (killfiles::StrictTable::*)(std::string_view) const;
   template <class Value>
   std::optional<Value> get(const std::string& key, Getter<Value> getter);
+  template <class Value, class Number>
+  std::optional<Value> get_within(const std::string& key, Getter<Value> getter,
+                                  Limits<Number> limits);
   template <class Number>
   void check_limits(const std::string& key, Number value, Limits<Number> limits) const;
   template <class Value>

@@ -14,12 +14,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <optional>
 #include <system_error>
 #include <utility>
 
+#include "ssh/wire/words.h"
 #include "trainer/settings/usage_error.h"
 
 namespace dtool::trainer {
@@ -66,12 +66,6 @@ std::string read_header(const CheckpointFile& file) {
 
 std::string say(const CheckpointFile& file, const safetensors::Malformed& problem) {
   return fmt::format("{} is no checkpoint: {}", file.name(), problem.what());
-}
-
-std::uint64_t whole_number(const std::string& text) {
-  std::uint64_t number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
 }
 
 }  // namespace
@@ -143,7 +137,8 @@ CheckpointReader::CheckpointReader(const Group& group, std::string what, Checkpo
   name_ = broadcast_text(group_, name_);
   if (!has_file()) return;
   header = broadcast_text(group_, header);
-  file_size_ = whole_number(broadcast_text(group_, fmt::format("{}", file_size_)));
+  const auto size = broadcast_text(group_, fmt::format("{}", file_size_));
+  file_size_ = host::parse_number<std::uint64_t>(size).value();
   if (group_.rank != 0) header_ = safetensors::parse_header(header, file_size_);
 }
 
