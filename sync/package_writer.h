@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "ssh/host/tree/cipher.h"
+#include "ssh/host/cipher.h"
 #include "ssh/remote.h"
 
 struct ZSTD_CCtx_s;

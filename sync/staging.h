@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "killfiles/channel/wire.h"
+#include "ssh/host/files.h"
 #include "sync/tree.h"
 
 namespace dtool::tree_sync {

@@ -199,7 +199,7 @@ if(DTOOL_TESTS)
   add_executable(sync_tests
     tests/unit/disk_steps.cpp
     tests/unit/main.cpp
-    tests/unit/ssh/host/tree/cipher_test.cpp
+    tests/unit/ssh/host/cipher_test.cpp
     tests/unit/ssh/host/tree/copy_folder_test.cpp
     tests/unit/ssh/host/tree/guess_test.cpp
     tests/unit/ssh/host/tree/inside_test.cpp

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "ssh/host/tree/cipher.h"
+#include "ssh/host/cipher.h"
 #include "ssh/wire/protocol.h"
 
 struct ZSTD_DCtx_s;

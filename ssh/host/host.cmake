@@ -44,7 +44,7 @@ set(DTOOL_HOST_SOURCES
   ssh/host/strangers.cpp
   ssh/host/tree/answer_copy.cpp
   ssh/host/tree/answer_tree.cpp
-  ssh/host/tree/cipher.cpp
+  ssh/host/cipher.cpp
   ssh/host/tree/copy_folder.cpp
   ssh/host/tree/inside.cpp
   ssh/host/tree/kept_copy.cpp
@@ -65,7 +65,7 @@ dtool_join_sources(dtool_host 12)
 target_link_libraries(dtool_host PUBLIC dtool_channel $<IF:${DTOOL_IS_PORTABLE},${DTOOL_ARCHIVE_zstd},zstd>)
 target_compile_definitions(dtool_host PRIVATE DTOOL_ZSTD)
 target_compile_options(dtool_host PRIVATE -Os -ffunction-sections -fdata-sections)
-set_source_files_properties(ssh/host/tree/cipher.cpp PROPERTIES COMPILE_OPTIONS -O3)
+set_source_files_properties(ssh/host/cipher.cpp PROPERTIES COMPILE_OPTIONS -O3)
 
 add_executable(dtool-host ssh/host/answers/main.cpp)
 target_link_libraries(dtool-host PRIVATE dtool_host)

@@ -76,7 +76,7 @@ std::optional<Process> parse_stat(std::string_view text) {
   std::uint64_t user_ticks{};
   std::uint64_t system_ticks{};
   constexpr std::size_t kFirstField = 4, kLastField = 24;
-  std::array<std::string_view, kLastField + 1> field;  // by the number that proc(5) gives it
+  std::array<std::string_view, kLastField + 1> field;  // their numbers are those of proc(5)
   for (std::size_t i = kFirstField; i <= kLastField; ++i) field[i] = cut_word(rest);
   const bool is_whole =
       read_number(field[4], process.parent) && read_number(field[6], process.session) &&

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The examples of RFC 8439.
-#include "ssh/host/tree/cipher.h"
+#include "ssh/host/cipher.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "ssh/host/tree/cipher.h"
+#include "ssh/host/cipher.h"
 
 #include <algorithm>
 #include <bit>
