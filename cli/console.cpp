@@ -13,7 +13,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cwchar>
-#include <filesystem>
 #include <functional>
 #include <iostream>
 #include <map>
@@ -230,11 +229,10 @@ void Console::fail(std::string_view line, std::string_view hint) {
 }
 
 void Console::fail(const std::exception& error) {
-  if (const auto* of_path = dynamic_cast<const std::filesystem::filesystem_error*>(&error))
-    return fail(
-        fmt::format("cannot use {}: {}", of_path->path1().string(), of_path->code().message()));
   constexpr std::string_view kMark = "\nhint: ";
-  const std::string_view text = error.what();
+  std::string_view text = error.what();
+  constexpr std::string_view kOfLibrary = "filesystem error: ";
+  if (text.starts_with(kOfLibrary)) text.remove_prefix(kOfLibrary.size());
   const std::size_t at = std::min(text.find(kMark), text.size());
   fail(text.substr(0, at), text.substr(std::min(at + kMark.size(), text.size())));
 }

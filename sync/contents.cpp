@@ -171,6 +171,10 @@ void keep_file(const fs::path& folder, const std::string& name, std::string_view
     host::write_all(file.get(), rest);
     host::flush_to_disk(file.get(), unfinished);
     fs::rename(unfinished, folder / name);
+  } catch (const fs::filesystem_error&) {
+    std::error_code ignored;
+    fs::remove(unfinished, ignored);
+    throw;
   } catch (const std::runtime_error&) {
     std::error_code ignored;
     fs::remove(unfinished, ignored);

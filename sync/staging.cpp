@@ -117,7 +117,7 @@ void set_aside(const fs::path& folder) {
 void Staging::make() {
   // The pull that had it takes it away at its end, so the one that is held may not be there any
   // more.
-  for (struct stat held{}, there{}; held.st_ino == 0 || held.st_ino != there.st_ino;) {
+  for (bool is_held = false; !is_held;) {
     std::error_code fault;
     fs::create_directory(folder_, fault);
     if (fault || kind_of(folder_) != FileKind::folder)
@@ -130,8 +130,11 @@ void Staging::make() {
           fmt::format("another dtool is fetching into {}\nhint: wait for its end, or name another "
                       "folder",
                       destination_.string()));
-    if (::fstat(held_.get(), &held) != 0) break;
-    if (::lstat(folder_.c_str(), &there) != 0) there = {};
+    struct stat held {};
+    struct stat there {};
+    is_held = ::fstat(held_.get(), &held) != 0 ||
+              (::lstat(folder_.c_str(), &there) == 0 && held.st_ino == there.st_ino &&
+               held.st_dev == there.st_dev);
   }
   set_aside(folder_);
 }

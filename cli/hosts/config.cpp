@@ -28,6 +28,9 @@
 namespace dtool::cli {
 namespace {
 
+constexpr const char* kStillRuns = "a set-up script is still running there";  // as its host says it
+constexpr const char* kForceEndsIt = "--force ends it first";
+
 constexpr const char* kLog = "~/log_dtool_distributed_config";
 
 std::string read_text(const std::filesystem::path& file, std::string_view flag) {
@@ -131,8 +134,7 @@ class ConfigAction : public Action {
     }
     if (script_file_.empty() || able.empty() || remote->interrupted()) {
       if (!script_file_.empty())
-        discard_run_folders(*remote, run_id,
-                            [&] { return invocation.reach(targets->hosts, targets->connect); });
+        discard_run_folders(*remote, run_id, invocation.reach, targets->connect);
       if (!script_file_.empty() && remote->interrupted()) set_not_started(results, able);
       return conclude(invocation, *remote, std::move(results), "");
     }
@@ -146,6 +148,7 @@ class ConfigAction : public Action {
     std::vector<std::size_t> running;
     for (std::size_t i = 0; i < able.size(); ++i) {
       results[able[i]] = started[i];
+      if (started[i].error == kStillRuns) results[able[i]].hint = kForceEndsIt;
       if (started[i].ok()) running.push_back(able[i]);
     }
     if (follow_ && !remote->interrupted()) {
@@ -199,8 +202,7 @@ class ConfigAction : public Action {
       if (!lacks.empty()) {
         result.fail(ssh::Failure::not_started, lacks.front().error, lacks.front().hint);
       } else if (!reply->running.empty() && !script_file_.empty()) {
-        result.fail(ssh::Failure::not_started, "a set-up script is still running there",
-                    "--force ends it first");
+        result.fail(ssh::Failure::not_started, kStillRuns, kForceEndsIt);
         if (is_job(reply->running)) running_[i] = reply->running;
       }
     }

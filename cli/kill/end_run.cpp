@@ -167,7 +167,8 @@ void forget_run(Console& console, ssh::Remote& remote, killfiles::Killfile killf
   // Without its folder on the hosts, a run whose killfile is kept would be one that nobody can end.
   const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
   if (::access(folder.c_str(), W_OK) != 0)
-    throw std::system_error(errno, std::generic_category(), file.string());
+    throw std::filesystem::filesystem_error("cannot delete", file,
+                                            std::error_code(errno, std::generic_category()));
   if (!killfile.run_id.empty()) {
     killfile.ended = utc_now();
     try {

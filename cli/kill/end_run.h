@@ -49,8 +49,8 @@ bool is_proven_ended(const ssh::HostResult& result);
 
 /// Deletes the folders of a run of which nothing is left, then its killfile. First it records in
 /// the killfile that nothing is left: another kill, at the same time or after an interruption here,
-/// finds the folders gone and reads why. Throws std::system_error if the killfile cannot be
-/// deleted; where that can be foreseen, the folders stay.
+/// finds the folders gone and reads why. Throws std::filesystem::filesystem_error if the killfile
+/// cannot be deleted; where that can be foreseen, the folders stay.
 void forget_run(Console& console, ssh::Remote& remote, killfiles::Killfile killfile,
                 const std::filesystem::path& file);
 

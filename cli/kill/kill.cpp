@@ -274,7 +274,7 @@ class KillAction : public Action {
     try {
       if (forced_out) std::filesystem::remove(chosen.file);
       deleted = forced_out || (ended.none_left && forget(console, *remote, chosen));
-    } catch (const std::system_error& error) {
+    } catch (const std::filesystem::filesystem_error& error) {
       is_kept_unasked = true;
       console.fail(
           fmt::format("{} cannot be deleted: {}", chosen.file.string(), error.code().message()),

@@ -58,6 +58,30 @@ std::optional<RunRecord> find_forgotten(const std::string& id) {
   }
 }
 
+/// Whether it is the run's whole id, its tag, or all of it before the time.
+bool is_name_of(const std::string& run_id, const std::string& text) {
+  constexpr std::size_t kTime = 23;  // the length of `_20261121-034512-3fa91c`
+  const std::string name = run_id.substr(0, run_id.size() - std::min(run_id.size(), kTime));
+  return run_id == text || name == text || name.ends_with("_" + text);
+}
+
+bool is_recorded_by(const std::string& name) {
+  return std::ranges::any_of(
+      killfiles::list(killfile_folder()),
+      [&](const killfiles::Listed& each) { return is_name_of(each.file.stem(), name); });
+}
+
+/// The record of a run with that id, name or tag that has no killfile any more.
+std::optional<RunRecord> find_forgotten_by(const std::string& name) {
+  std::error_code fault;
+  for (const auto& each : std::filesystem::directory_iterator(record_folder(), fault)) {
+    const std::string id = each.path().stem();
+    if (each.path().extension() != ".json" || !is_name_of(id, name)) continue;
+    if (auto record = find_forgotten(id)) return record;
+  }
+  return std::nullopt;
+}
+
 UsageError was_forgotten(const RunRecord& run) {
   const auto& forgotten = run.forgotten;
   const bool is_left = forgotten && !forgotten->left_on.empty();
@@ -95,6 +119,10 @@ UsageError unreadable(const killfiles::Listed& listed) {
 
 killfiles::Listed find_recorded(const std::string& id, const killfiles::Narrow& narrow,
                                 killfiles::Parts parts) {
+  // Who names a run that was forgotten does not mean one whose name only begins so.
+  if (parts == killfiles::Parts::do_not_count && !is_recorded_by(id)) {
+    if (const auto forgotten = find_forgotten_by(id)) throw was_forgotten(*forgotten);
+  }
   try {
     return killfiles::find(killfile_folder(), id, narrow, ssh::notice, parts);
   } catch (const std::invalid_argument&) {
@@ -292,14 +320,21 @@ void note_start(killfiles::Run& run, const std::vector<std::string>& command_lin
   run.command_line = command_line;
 }
 
-void discard_run_folders(ssh::Remote& remote, const std::string& run_id, const Anew& anew) {
+void discard_run_folders(ssh::Remote& remote, const std::string& run_id, const Reach& reach,
+                         ssh::ConnectOptions connect) {
   std::unique_ptr<ssh::Remote> again;
   ssh::RunOptions options;
   options.timeout = std::chrono::seconds(30);  // a host that did not answer before may not now
   if (remote.interrupted()) {
-    if (!anew) return;
+    if (!reach || ssh::is_to_leave()) return;
     ssh::forget_interrupts();
-    again = anew();
+    // Nobody is asked for a password again, and the trace that tells of the interrupt stays.
+    connect.program = ssh::Program::libssh;
+    connect.keep = std::chrono::seconds(0);
+    connect.trace.clear();
+    connect.forced_connect_timeout = std::chrono::seconds(3);
+    connect.tries = 1;
+    again = reach(remote.hosts(), connect);
     options.timeout = std::chrono::seconds(10);
     options.on_interrupt = ssh::OnInterrupt::leave;
   }

@@ -98,12 +98,11 @@ std::optional<killfiles::Killfile> write_or_discard(
     Console& console, ssh::Remote& remote, const std::string& run_id,
     const std::function<killfiles::Killfile()>& write);
 
-/// A new Remote for the same hosts: one that was interrupted asks nobody any more.
-using Anew = std::function<std::unique_ptr<ssh::Remote>()>;
-
 /// Deletes the run's folder on hosts that were checked but where nothing was started, and the tree
-/// in it: after an interrupt by `anew`, for ten seconds at most and until the next interrupt. What
-/// stays, a later run deletes when it is a day old.
-void discard_run_folders(ssh::Remote& remote, const std::string& run_id, const Anew& anew = {});
+/// in it. After the first Ctrl-C the hosts are reached anew by `reach` for that, for seconds and
+/// until the next signal: an interrupted Remote asks nobody. What stays, a later run deletes when
+/// it is a day old.
+void discard_run_folders(ssh::Remote& remote, const std::string& run_id, const Reach& reach = {},
+                         ssh::ConnectOptions connect = {});
 
 }  // namespace dtool::cli

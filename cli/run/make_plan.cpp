@@ -93,11 +93,11 @@ void make_plan(PendingRun& run, const Invocation& invocation, const Targets& tar
   run.engine->place(run.flags, targets, run.plan);
   take_program(run, invocation);
   if (run.flags.nproc_per_node != "auto") parse_processes(run.flags.nproc_per_node);
-  std::string id_begins =
+  const std::string begin =
       run.flags.extra_tag.empty() ? run.plan.what : run.plan.what + "_" + run.flags.extra_tag;
+  run.plan.run_id = make_run_id(begin);
   // Hosts know their set-up scripts by this beginning, and `dtool config --force` ends those.
-  if (id_begins == "config" || id_begins.starts_with("config_")) id_begins = "run_" + id_begins;
-  run.plan.run_id = make_run_id(id_begins);
+  if (run.plan.run_id.starts_with("config_")) run.plan.run_id = make_run_id("run_" + begin);
   run.plan.token = ssh::random_hex(16);
   // A seed that every library accepts.
   run.plan.seed = run.plan.seed.value_or(std::random_device()() & 0x7fffffffU);

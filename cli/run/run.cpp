@@ -93,8 +93,7 @@ class RunAction : public Action {
     }
     const auto remote = invocation.reach(targets.hosts, targets.connect);
     if (!make_ready(run_, report, console, *remote, targets, data) || remote->interrupted()) {
-      discard_run_folders(*remote, run_.plan.run_id,
-                          [&] { return invocation.reach(targets.hosts, targets.connect); });
+      discard_run_folders(*remote, run_.plan.run_id, invocation.reach, targets.connect);
       console.note("nothing was started");
       return report.end(remote->interrupted() ? kInterrupted : kNotDone);
     }
@@ -110,7 +109,7 @@ class RunAction : public Action {
       return write_killfile(run_.plan, targets.connect);
     });
     if (!killfile) return report.end(kNotDone);
-    if (outputs && !bring(*outputs, *remote, report, console))
+    if (outputs && !bring(*outputs, *remote, report, invocation, targets.connect))
       return report.end(remote->interrupted() || outputs->interrupted() ? kInterrupted : kNotDone);
     return start_run(console, *remote, *run_.engine, run_.plan, *killfile, targets.connect,
                      follow(console, invocation.settings.all()), record_for_hosts(), report);
@@ -179,7 +178,9 @@ class RunAction : public Action {
 
   /// The earlier outputs come to the hosts, and then the run is written down: a later one may go on
   /// from it only if its outputs are whole. If that fails, nothing of it is left.
-  bool bring(EarlierOutputs& outputs, ssh::Remote& remote, RunReport& report, Console& console) {
+  bool bring(EarlierOutputs& outputs, ssh::Remote& remote, RunReport& report,
+             const Invocation& invocation, const ssh::ConnectOptions& connect) {
+    Console& console = invocation.console;
     try {
       const bool has_other_code =
           run_.record.code.fingerprint != run_.earlier->record().code.fingerprint;
@@ -192,7 +193,7 @@ class RunAction : public Action {
     }
     std::error_code gone;
     std::filesystem::remove(killfiles::path_of(killfile_folder(), run_.plan.run_id), gone);
-    discard_run_folders(remote, run_.plan.run_id);
+    discard_run_folders(remote, run_.plan.run_id, invocation.reach, connect);
     console.note("nothing was started");
     return false;
   }

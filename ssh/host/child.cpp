@@ -151,7 +151,11 @@ void unblock_signals() {
 
 void give_nothing(std::initializer_list<int> streams) {
   const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  for (const int each : streams) ::dup2(nothing, each);
+  for (const int each : streams)
+    if (nothing == each)
+      ::fcntl(each, F_SETFD, 0);  // it was closed
+    else
+      ::dup2(nothing, each);
 }
 
 void end_with(pid_t parent) {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "killfiles/channel/sha256.h"
 #include "ssh/host/child.h"
 #include "ssh/host/files.h"
 #include "ssh/host/members.h"
@@ -185,7 +186,11 @@ StartReply start(const StartRequest& request) {
   // Of two launchers that have seen no set-up script, one alone starts its own.
   Descriptor one_set_up;
   if (request.run_id.starts_with(kSetUp)) {
-    one_set_up = lock_file(folder_of(folder_of(folder_of(state))) + "/set_up.lock", 60'000);
+    // Hosts may share the folder.
+    const std::string lock_path = folder_of(folder_of(folder_of(state))) + "/set_up." +
+                                  to_hex(sha256(identify_host())).substr(0, 16) + ".lock";
+    one_set_up = lock_file(lock_path, 20'000);
+    if (!one_set_up.is_open()) throw NotStarted(with_reason("cannot lock " + lock_path));
     if (!find_set_up(request.run_id).empty())
       throw NotStarted("a set-up script is still running there");
   }

@@ -116,6 +116,10 @@ void watch_interrupts() {
   }
 }
 
+bool is_to_leave() {
+  return leaves > 0;
+}
+
 void forget_interrupts() {
   set_alarm(0);
   stops = 0;

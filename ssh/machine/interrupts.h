@@ -15,6 +15,9 @@ namespace dtool::ssh {
 /// by default. An ignored SIGHUP (nohup) stays ignored. main calls it first.
 void watch_interrupts();
 
+/// Whether more than one Ctrl-C came, or another signal: this process is to end at once.
+bool is_to_leave();
+
 /// Forgets earlier signals, for a process that goes on after the interrupted work.
 void forget_interrupts();
 

@@ -52,7 +52,10 @@ std::string own_fd(int fd) {
 }
 
 std::string first_words(const OwnedFd& file) {
-  return read_file(own_fd(file.get())).substr(0, kLongestWords);
+  std::string words(kLongestWords, '\0');
+  const ssize_t count = ::pread(file.get(), words.data(), words.size(), 0);
+  words.resize(count < 0 ? 0 : static_cast<std::size_t>(count));
+  return words;
 }
 
 }  // namespace

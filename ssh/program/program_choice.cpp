@@ -113,10 +113,16 @@ asio::awaitable<std::unique_ptr<Connection>> Dialer::connect(Host host, Endpoint
   }
   const Failure kind = failure->failure();
   if (is_over_program && kind == Failure::host_key_unknown) {
-    const Endpoint known = config.resolve(host);
     // The plain key of such a host is not to be put on record beside its authority.
-    const auto authority = find_authority(config, connector_.known_hosts(), known);
-    if (authority) throw not_certified(*authority);
+    std::optional<HostError> of_authority;
+    try {
+      const Endpoint known = config.resolve(host);
+      if (const auto authority = find_authority(config, connector_.known_hosts(), known))
+        of_authority = not_certified(*authority);
+    } catch (const std::invalid_argument&) {
+      // dtool cannot read what the user's ssh reads.
+    }
+    if (of_authority) throw *of_authority;
   }
   const bool may_do_more = !is_over_program && program_ != Program::libssh;
   if (may_do_more && kind == Failure::not_authenticated) throw with_hint_at_program(*failure);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// checkpoint_folder, idx, metrics and endpoint: what does not need LibTorch and touches files or
-// the network.
+// Folders of checkpoints, idx, metrics and addresses: what does not need LibTorch and touches files
+// or the network.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -249,9 +249,10 @@ void Linking::connect_to_lower_ranks() {
 
 void Linking::accept_higher_ranks(FrontDoor& door) {
   for (std::size_t missing = higher_.size(); missing > 0;) {
-    if (left().count() <= 0) throw std::runtime_error("not all ranks came to be linked");
+    const std::int64_t remaining = left().count();  // milliseconds
+    if (remaining <= 0) throw std::runtime_error("not all ranks came to be linked");
     pollfd waited{door.watch().descriptor(), POLLIN, 0};
-    poll(&waited, 1, static_cast<int>(std::min<std::int64_t>(left().count(), 1000)));
+    poll(&waited, 1, static_cast<int>(std::min<std::int64_t>(remaining, 1000)));
     for (host::Caller& caller : door.take()) {
       if (!higher_.contains(caller.place) || socket_of(caller.place)) continue;
       say(caller, "");

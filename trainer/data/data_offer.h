@@ -91,7 +91,7 @@ struct DataOffer {
 /// As JSON.
 std::string to_text(const DataOffer& offer);
 
-/// Absent if the text is anything else, or a tensor takes more than its place has.
+/// Absent if something is missing or of another form, or a tensor takes more than its place has.
 std::optional<DataOffer> parse_offer(std::string_view text);
 
 /// A whole number from `least` to `most`; the text must be nothing else.

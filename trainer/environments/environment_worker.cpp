@@ -259,7 +259,7 @@ void EnvironmentWorker::fail(const std::string& how) {
   forward_output();
   constexpr std::string_view kBlank = " \t\r\n";
   std::string words = output_tail_.substr(0, output_tail_.find_last_not_of(kBlank) + 1);
-  words.erase(0, words.rfind('\n') + 1);  // all of a single line stay: npos + 1 is 0
+  words.erase(0, words.find_last_of("\r\n") + 1);  // all of a single line stay: npos + 1 is 0
   throw WorkerFailed(fmt::format("{} (process {}){}{}", how, process_,
                                  words.empty() ? "" : "; its last words: ",
                                  killfiles::printable(words, killfiles::Allowed::nothing)));

@@ -40,7 +40,9 @@ json parse(std::string_view line) {
 std::string plain(const json& text) {
   constexpr std::size_t kLongest = 2000;
   if (!text.is_string()) return "";
-  return killfiles::printable_start(text.get<std::string>(), kLongest);
+  auto words = text.get<std::string>();
+  std::ranges::replace(words, '\n', ' ');
+  return killfiles::printable_start(words, kLongest);
 }
 
 std::int64_t whole_number(const json& value, std::int64_t most, const std::string& what) {

@@ -119,8 +119,9 @@ bool fits(const std::vector<Layer>& layers, const Shape& picture) {
 /// The layers of `encoder_layers`, which must do the same in training and in use.
 std::vector<Layer> read_encoder_layers(TomlReader& reader) {
   reader.refuse_if_given("model.encoder", "does not go together with model.encoder_layers");
+  const auto texts = reader.texts("model.encoder_layers", {});
   return with_place(reader.where("model.encoder_layers"), [&] {
-    auto layers = parsed(reader.texts("model.encoder_layers", {}));
+    auto layers = parsed(texts);
     for (const Layer& each : layers) {
       if (each.kind != LayerKind::batch_norm && each.kind != LayerKind::dropout) continue;
       throw UsageError(

@@ -118,7 +118,9 @@ void AppendFile::append(std::string_view piece) {
   const off_t before = lseek(descriptor_.get(), 0, SEEK_END);
   if (write_all(descriptor_.get(), piece)) return;
   const int error = errno;
-  [[maybe_unused]] const int taken_back = ftruncate(descriptor_.get(), before);
+  // Others may have appended since, where nothing was written here.
+  const bool has_part = lseek(descriptor_.get(), 0, SEEK_CUR) > before;
+  [[maybe_unused]] const int taken_back = has_part ? ftruncate(descriptor_.get(), before) : 0;
   errno = error;
   fail(name_);
 }

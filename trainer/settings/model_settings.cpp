@@ -23,9 +23,9 @@ std::vector<Layer> read_layers(TomlReader& reader, ModelKind kind) {
   std::vector<Layer> layers;
   if (reader.has("model.layers")) {
     reader.refuse_if_given("model.hidden", "does not go together with model.layers");
+    const auto texts = reader.texts("model.layers", {});
     with_place(reader.where("model.layers"), [&] {
-      for (const auto& words : reader.texts("model.layers", {}))
-        layers.push_back(parse_layer(words));
+      for (const auto& words : texts) layers.push_back(parse_layer(words));
     });
     return layers;
   }

@@ -196,7 +196,8 @@ class Fitting {
     const std::string kind = find_text(metadata_, "optimizer");
     if (kind != name_of(optimizer.kind())) {
       throw UsageError(fmt::format("it holds the state of {}, the experiment's optimizer is {}",
-                                   kind, name_of(optimizer.kind())));
+                                   killfiles::printable_start(kind, 200),
+                                   name_of(optimizer.kind())));
     }
     add_all(kFirst, optimizer.state().first);
     add_all(kSecond, optimizer.state().second);

@@ -108,7 +108,7 @@ tell_cause() {
   [ "$?" != 3 ] || failures=$max_restarts
 }
 
-# As ssh/host/earlier_failure.h says, before another attempt.
+# As ssh/host/explaining_line.h says, before another attempt.
 note_failure() {
   local i state
   for ((i = first; i < first + nodes; i++)); do

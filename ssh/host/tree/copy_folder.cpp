@@ -272,7 +272,7 @@ bool CopyFolder::hold_aside() {
                   "name another folder, or let the user there write into this one");
   }
   held_ = Descriptor(::open(path.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!held_.is_open() && errno != ENOENT && errno != ENOTDIR)
+  if (!held_.is_open() && errno != ENOENT && errno != ENOTDIR && errno != ESTALE)
     throw Refused(with_reason("cannot enter " + path));
   aside_ = "/proc/self/fd/" + std::to_string(held_.get());
   if (held_.is_open() && is_ours(aside_ + "/.")) return true;

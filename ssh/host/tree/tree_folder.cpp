@@ -27,7 +27,7 @@ namespace dtool::host {
 
 namespace {
 
-constexpr int kWaitForLock = 600'000;  // milliseconds
+constexpr int kForTreeLock = 600'000;  // milliseconds
 
 struct stat status_of(const std::string& path) {
   struct stat status {};
@@ -262,7 +262,7 @@ void TreeFolder::take_lock(Use use) {
     if (!make_folders(trees_)) throw Refused(with_reason("cannot make the folder " + trees_));
     choose_key();
   }
-  lock_ = lock_file(lock_path(), kWaitForLock);
+  lock_ = lock_file(lock_path(), kForTreeLock);
   if (lock_.is_open()) return;
   if (errno == EWOULDBLOCK)
     throw Refused("another dtool is sending its code to " + path_, "try again when it has");

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "ssh/host/tree/answer_copy.h"
+#include "ssh/host/tree/copy_folder.h"
 #include "tests/unit/refused_calls.h"
 #include "tests/unit/temporary_folder.h"
 
