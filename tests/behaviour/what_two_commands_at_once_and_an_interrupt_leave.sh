@@ -18,18 +18,23 @@ expect_exit 0 dtool kill --all --yes --delete
 
 # A run that is called as set-up scripts are is none of them.
 printf '#!/bin/sh\nsleep 1000\n' >config && chmod +x config
+cp config _config.py
+expect_exit 0 dtool run --runs_on h1 -- ./_config.py
 expect_exit 0 dtool run --runs_on h1 -- ./config
 expect_exit 0 dtool config --runs_on h1 --config_script ../slow.sh --force
 run=$(ls "$HOME/.dtool/killfiles" | grep '^run_config_')
 expect_exit 0 dtool status "${run%.killfile}" --json
 expect_equal running "$(json 'd["machines"][0]["state"]')"
+expect_equal 2 "$(find "$HOME/.dtool/killfiles" -name 'run_*config*' | wc -l)"
 expect_exit 0 dtool kill --all --yes --delete
 
 # A part of an id is no name for kill.
 for tag in lr1 lr10; do expect_exit 0 dtool run --runs_on h1 --extra_tag $tag -- sleep 1000; done
 expect_exit 0 dtool kill lr1 --yes --delete
-expect_exit 2 dtool kill lr1 --yes
-expect_error 'sleep_lr1_.* was ended|did you mean sleep_lr10_'
+for name in lr1 sleep_lr1; do
+  expect_exit 2 dtool kill $name --yes
+  expect_error 'sleep_lr1_.* was ended, and its killfile was deleted'
+done
 expect_exit 2 dtool kill leep_lr10 --yes
 expect_error '^hint: did you mean sleep_lr10_'
 expect_exit 0 dtool status lr10 --json
