@@ -200,6 +200,18 @@ TEST_F(KillfileFolderTest, FindsARunByItsTagByAPartOfItsIdAndAsTheLast) {
   EXPECT_EQ(find_fault("000000").substr(0, 37), "'000000' is part of the ids of 3 runs");
 }
 
+TEST_F(KillfileFolderTest, TakesNoPartOfAnIdWhereThatWouldEndARun) {
+  record("train_lr10_20261121-000000-aaaaaa", "2026-11-21T00:00:00Z");
+  const auto fault = [&](std::string_view text) {
+    return fault_of([&] { find(folder(), text, {}, {}, Parts::do_not_count); });
+  };
+  EXPECT_NE(fault("lr1").find("no run 'lr1' is recorded"), std::string::npos) << fault("lr1");
+  EXPECT_NE(fault("rain").find("did you mean train_lr10_20261121-000000-aaaaaa?"),
+            std::string::npos);
+  for (const char* text : {"lr10", "train_lr10", "train_lr10_2026", "last"})
+    EXPECT_EQ(fault(text), "") << text;
+}
+
 TEST_F(KillfileFolderTest, AsksWhichOfSeveralRunsAreStillMeant) {
   const std::string first = "a_x_20261121-000000-aaaaaa";
   record(first, "2026-11-21T00:00:00Z");

@@ -4,6 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <memory>
+#include <utility>
+
 #include "tests/unit/fake_remote.h"
 
 namespace dtool::cli {
@@ -32,6 +36,32 @@ TEST(DiscardRunFolders, AsksNobodyAfterAnInterrupt) {
   remote.is_interrupted = true;
   discard_run_folders(remote, "x_1");
   EXPECT_TRUE(remote.rounds.empty());
+}
+
+TEST(DiscardRunFolders, ReachesHostsAnewAfterAnInterruptAndAsksNoQuestions) {
+  tests::FakeRemote remote("h[1-2]");
+  remote.is_interrupted = true;
+  std::size_t asked = 0;
+  ssh::ConnectOptions used;
+  struct Counting : tests::FakeRemote {
+    Counting(std::vector<ssh::Host> hosts, std::size_t& all)
+        : FakeRemote(std::move(hosts)), asked(all) {}
+    ~Counting() override { asked = rounds.empty() ? 0 : rounds.front().size(); }
+    std::size_t& asked;
+  };
+  const Reach reach = [&](std::vector<ssh::Host> hosts, const ssh::ConnectOptions& connect) {
+    used = connect;
+    return std::make_unique<Counting>(std::move(hosts), asked);
+  };
+  ssh::ConnectOptions connect;
+  connect.keep = std::chrono::seconds(60);
+  connect.trace = "/trace";
+  discard_run_folders(remote, "x_1", reach, connect);
+  EXPECT_TRUE(remote.rounds.empty());
+  EXPECT_EQ(asked, 2U);
+  EXPECT_EQ(used.program, ssh::Program::libssh);
+  EXPECT_EQ(used.keep.count(), 0);
+  EXPECT_TRUE(used.trace.empty());
 }
 
 }  // namespace
