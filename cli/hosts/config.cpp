@@ -28,7 +28,8 @@
 namespace dtool::cli {
 namespace {
 
-constexpr const char* kStillRuns = "a set-up script is still running there";  // the words of its host
+constexpr const char* kStillRuns =
+    "a set-up script is still running there";  // the words of its host
 constexpr const char* kForceEndsIt = "--force ends it first";
 
 constexpr const char* kLog = "~/log_dtool_distributed_config";
