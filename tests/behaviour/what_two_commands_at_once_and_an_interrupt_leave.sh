@@ -22,8 +22,7 @@ cp config _config.py
 expect_exit 0 dtool run --runs_on h1 -- ./_config.py
 expect_exit 0 dtool run --runs_on h1 -- ./config
 expect_exit 0 dtool config --runs_on h1 --config_script ../slow.sh --force
-run=$(ls "$HOME/.dtool/killfiles" | grep '^run_config_')
-expect_exit 0 dtool status "${run%.killfile}" --json
+expect_exit 0 dtool status run_config --json
 expect_equal running "$(json 'd["machines"][0]["state"]')"
 expect_equal 2 "$(find "$HOME/.dtool/killfiles" -name 'run_*config*' | wc -l)"
 expect_exit 0 dtool kill --all --yes --delete
