@@ -54,7 +54,7 @@ inline std::string with_reason(const std::string& what) {
 /// What is left to read, at most so many bytes. Nothing, and errno, if it cannot be read.
 inline std::optional<std::string> read_to_end(int descriptor, std::size_t most) {
   std::string text;
-  std::array<char, 65536> piece;
+  std::array<char, 16384> piece;  // a log-in may have a stack of 64 kB
   while (text.size() < most) {
     const ssize_t size =
         ::read(descriptor, piece.data(), std::min(piece.size(), most - text.size()));
