@@ -166,7 +166,7 @@ void forget_run(Console& console, ssh::Remote& remote, killfiles::Killfile killf
                 const std::filesystem::path& file) {
   // Without its folder on the hosts, a run whose killfile is kept would be one that nobody can end.
   const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
-  if (::access(folder.c_str(), W_OK) != 0)
+  if (::access(folder.c_str(), W_OK) != 0 && errno != ENOENT)
     throw std::filesystem::filesystem_error("cannot delete", file,
                                             std::error_code(errno, std::generic_category()));
   if (!killfile.run_id.empty()) {
