@@ -78,12 +78,13 @@ TEST(Fuzz, IdxFilesAreReadOrRefusedWithTheirName) {
 
 TEST(Fuzz, OffersOfDataFitTheirMemoryOrAreRefused) {
   Mutator mutator(
-      {"10 1x28x28\nuint8 60000x784 47040000 0123 /proc/7/fd/9\nint64 60000 480000 45 /proc/7/"
-       "fd/10\nuint8 10x784 7840 67 /proc/7/fd/11\nint64 10 80 89 /proc/7/fd/12\n",
-       "1 3\nfloat32 5x3 60 a /proc/1/fd/3\nfloat32 5x1 20 b /proc/1/fd/4\nfloat32 5x3 60 a "
-       "/proc/1/fd/3\nfloat32 5x1 20 b /proc/1/fd/4\n"},
-      {"x", " ", "\n", "0", "-1", "4294967296", "9223372036854775807", "float32", "int64", "uint8",
-       "1x1"});
+      {R"({"outputs":10,"shape":[1,2],"tensors":[)"
+       R"({"name":"/proc/7/fd/9","nonce":"01","numbers":"uint8","shape":[60,2],"size":120},)"
+       R"({"name":"/proc/7/fd/10","nonce":"45","numbers":"int64","shape":[60],"size":480},)"
+       R"({"name":"/proc/7/fd/11","nonce":"67","numbers":"uint8","shape":[10,2],"size":20},)"
+       R"({"name":"/proc/7/fd/12","nonce":"89","numbers":"float32","shape":[10],"size":40}]})"},
+      {"[", ",", "\"", "0", "-1", "4294967296", "9223372036854775807", "float32", "int64", "uint8",
+       "[1,1]"});
   int taken = 0;
   int refused = 0;
   feed(mutator, 20'000, [&](const std::string& text) {
